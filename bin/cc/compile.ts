@@ -70,7 +70,7 @@ export async function compileAll(
   let reported = 0;
   const { host, parallel } = invocation;
   const slots = new Slots(host.workers ? parallel : 1, host.env);
-  await slots.run(compilations.length, async (i) => {
+  const compile = async (i: number): Promise<void> => {
     results[i] = await compileOne(invocation, compilations[i]!);
     for (; reported < results.length && results[reported] !== undefined; reported++) {
       const result = results[reported]!;
@@ -80,8 +80,12 @@ export async function compileAll(
       if (result.error !== undefined) report(host, "error", result.error);
       if (exitCode === 0) exitCode = result.exitCode;
     }
-  });
-  slots.close();
+  };
+  try {
+    await slots.run(compilations.length, compile);
+  } finally {
+    slots.close();
+  }
   if (exitCode !== 0) hintMissingHeaders(invocation, results);
   return exitCode;
 }

@@ -8,7 +8,7 @@ import * as fs from "node:fs";
 import { join } from "node:path";
 import { InputError } from "../../lto/ir/errors.js";
 import { reasonOf } from "../host/system-errors.js";
-import { makeFolder, writeWhole } from "../lto/cache-files.js";
+import { abandoned, makeFolder, readIfThere, writeWhole } from "../lto/cache-files.js";
 import {
   type Blob,
   type BlobStore,
@@ -21,8 +21,6 @@ import {
 
 /** Of the directory; the rest of it is for files of `--cache-dir`. */
 const folderName = "blobs";
-/** Milliseconds after which what was not finished never will be. */
-const abandoned = 3_600_000;
 
 export class BlobFiles implements BlobStore {
   private constructor(private readonly folder: string) {}
@@ -45,7 +43,7 @@ export class BlobFiles implements BlobStore {
   }
 
   async get(names: readonly string[]): Promise<(Uint8Array | null)[]> {
-    return names.map((name) => this.read(name));
+    return names.map((name) => readIfThere(this.fileOf(name)));
   }
 
   async put(blobs: readonly Blob[]): Promise<void> {
@@ -61,7 +59,7 @@ export class BlobFiles implements BlobStore {
   }
   /** An entry's bytes; null: there are none, or they are damaged. */
   code(key: string): Uint8Array | null {
-    const blob = this.read(codeName(key));
+    const blob = readIfThere(this.fileOf(codeName(key)));
     if (blob === null) return null;
     try {
       return codeOf(key, blob);
@@ -86,14 +84,6 @@ export class BlobFiles implements BlobStore {
         const limit = name.endsWith(".new") ? abandoned : 1000 * seconds;
         if (stat !== undefined && now - stat.mtimeMs > limit) fs.rmSync(path, { force: true });
       }
-  }
-
-  private read(name: string): Uint8Array | null {
-    try {
-      return fs.readFileSync(this.fileOf(name));
-    } catch {
-      return null;
-    }
   }
 
   /** No folder has all. */

@@ -16,6 +16,7 @@ import type { Host } from "../host/host.js";
 import {
   removeTemporary,
   settle,
+  signalGroup,
   startProgram,
   temporaryDirectory,
   writeTemporary,
@@ -105,13 +106,7 @@ export class DistributorEngine implements UnitEngine {
           detached: true,
         }),
       );
-      const stop = (): void => {
-        try {
-          if (child.pid !== undefined) process.kill(-child.pid, "SIGTERM");
-        } catch {
-          // It has ended.
-        }
-      };
+      const stop = (): void => void signalGroup(child, "SIGTERM");
       signal?.addEventListener("abort", stop);
       for (const stream of [child.stdout, child.stderr])
         stream?.on("data", (bytes: Buffer) => {

@@ -227,13 +227,13 @@ function interrupt(signal: NodeJS.Signals): void {
   // In a program that handles the signal itself, what happens is that program's affair.
   if (process.listenerCount(signal) > 1) return;
   state.ending = signal;
-  for (const program of programs.keys()) send(program, signal);
+  for (const program of programs.keys()) signalGroup(program, signal);
   const deadline = Date.now() + patience;
   const look = () => {
-    const left = [...programs.keys()].filter((program) => send(program, 0));
+    const left = [...programs.keys()].filter((program) => signalGroup(program, 0));
     const late = Date.now() - deadline;
     if (left.length > 0 && late < lastPatience) {
-      if (late >= 0) for (const program of left) send(program, "SIGKILL");
+      if (late >= 0) for (const program of left) signalGroup(program, "SIGKILL");
       setTimeout(look, 5);
       return;
     }
@@ -245,7 +245,7 @@ function interrupt(signal: NodeJS.Signals): void {
 }
 
 /** Sends a signal to all processes of the program's group; whether there is any. */
-function send(program: ChildProcess, signal: NodeJS.Signals | 0): boolean {
+export function signalGroup(program: ChildProcess, signal: NodeJS.Signals | 0): boolean {
   try {
     return program.pid !== undefined && process.kill(-program.pid, signal);
   } catch {

@@ -18,7 +18,7 @@ export const linkSuffix = ".link";
 export const maskSuffix = ".masks";
 const suffixes = [codeSuffix, linkSuffix, maskSuffix];
 /** Milliseconds after which an unfinished file is of a link that was killed. */
-const abandoned = 3_600_000;
+export const abandoned = 3_600_000;
 
 /** A hash of 16 bytes, of the parts and where each ends. */
 export function digestOf(...parts: (string | Uint8Array)[]): Buffer {
@@ -86,6 +86,15 @@ function contentsOf(path: string): Uint8Array {
     return fs.readFileSync(path);
   } finally {
     fs.closeSync(fd);
+  }
+}
+
+/** Null where it cannot be read, whatever the reason: caches do without. */
+export function readIfThere(file: string): Buffer | null {
+  try {
+    return fs.readFileSync(file);
+  } catch {
+    return null;
   }
 }
 

@@ -22,7 +22,7 @@ import type { Module } from "../../lto/ir/module.js";
 import { targetOf } from "../../lto/targets.js";
 import { BlobFiles } from "../farm/blob-files.js";
 import { reasonOf } from "../host/system-errors.js";
-import { codeSuffix, digestOf, maskSuffix, prune, writeWhole } from "./cache-files.js";
+import { codeSuffix, digestOf, maskSuffix, prune, readIfThere, writeWhole } from "./cache-files.js";
 import { CodeKeys, keyedOptions } from "./code-keys.js";
 import { MaskMemory } from "./mask-memory.js";
 
@@ -145,12 +145,8 @@ function entryOf(bytes: Uint8Array, target: Target): CodeEntry | null {
 /** The entries of a file that is whole and of this build; of any other, none. */
 function readEntries(file: string, build: Buffer): Map<string, Buffer> {
   const entries = new Map<string, Buffer>();
-  let bytes: Buffer;
-  try {
-    bytes = fs.readFileSync(file);
-  } catch {
-    return entries;
-  }
+  const bytes = readIfThere(file);
+  if (bytes === null) return entries;
   if (bytes.length < entriesAt || !bytes.subarray(0, magic.length).equals(magic)) return entries;
   if (!bytes.subarray(buildAt, countAt).equals(build)) return entries;
   if (bytes.readUInt32LE(magic.length) !== crc32(bytes.subarray(buildAt))) return entries;

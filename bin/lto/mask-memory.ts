@@ -3,11 +3,10 @@
  * without waiting for those that they call (lto/codegen/program/unit-compilers.ts). A wrong guess costs time, and never changes
  * code; so a file that is damaged or missing means no guess.
  */
-import { readFileSync } from "node:fs";
 import { decodeMasks, encodeMasks } from "../../formats/unit/masks.js";
 import type { RegisterSet } from "../../lto/codegen/register-set.js";
 import { InputError } from "../../lto/ir/errors.js";
-import { touch, writeWhole } from "./cache-files.js";
+import { readIfThere, touch, writeWhole } from "./cache-files.js";
 
 export class MaskMemory {
   private kept: Uint8Array | null = null;
@@ -16,7 +15,7 @@ export class MaskMemory {
 
   /** By the functions' names; null: nothing is known. */
   last(): ReadonlyMap<string, RegisterSet> | null {
-    const bytes = this.read();
+    const bytes = readIfThere(this.file);
     if (bytes === null) return null;
     try {
       return decodeMasks(bytes);
@@ -35,15 +34,7 @@ export class MaskMemory {
   write(): void {
     const { kept, file } = this;
     if (kept === null) return;
-    if (this.read()?.equals(kept) === true) touch(file);
+    if (readIfThere(file)?.equals(kept) === true) touch(file);
     else writeWhole(file, kept);
-  }
-
-  private read(): Buffer | null {
-    try {
-      return readFileSync(this.file);
-    } catch {
-      return null;
-    }
   }
 }

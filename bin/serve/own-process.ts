@@ -1,7 +1,7 @@
 /** A command in a process of its own, for what a worker process cannot do: read standard input, say, or outlive a fault. */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { startProgram } from "../host/interrupts.js";
+import { signalGroup, startProgram } from "../host/interrupts.js";
 import { reasonOf } from "../host/system-errors.js";
 import type { Request } from "./protocol.js";
 
@@ -42,18 +42,11 @@ export function runByItself(bundles: string, { command, args, cwd, env }: Reques
       resolve({ code: code ?? bySignal, output: Buffer.concat(output) });
     });
   });
-  const send = (signal: NodeJS.Signals): void => {
-    try {
-      if (child.pid !== undefined) process.kill(-child.pid, signal);
-    } catch {
-      // It has ended.
-    }
-  };
   return {
     ended,
     end: async () => {
-      send("SIGTERM");
-      const timer = setTimeout(() => send("SIGKILL"), patience);
+      signalGroup(child, "SIGTERM");
+      const timer = setTimeout(() => signalGroup(child, "SIGKILL"), patience);
       await ended;
       clearTimeout(timer);
     },

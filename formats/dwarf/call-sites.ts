@@ -11,6 +11,7 @@ import type { CallSite } from "../../lto/codegen/debug/function-info.js";
 import { SectionBytes } from "./bytes.js";
 import { At, DwOp, Tag } from "./constants.js";
 import { Entry } from "./entries.js";
+import { withGnuEntryValue } from "./expressions.js";
 
 interface Names {
   readonly all: At;
@@ -72,14 +73,10 @@ export function addCallSites(
     for (const { register, bytes } of call.arguments) {
       const parameter = site.add(new Entry(names.parameter));
       parameter.expression(At.Location, bytesOf([DwOp.Reg0 + register]));
-      parameter.expression(names.value, bytesOf(version >= 5 ? bytes : older(bytes)));
+      parameter.expression(names.value, bytesOf(version >= 5 ? bytes : withGnuEntryValue(bytes)));
     }
   }
 }
-
-/** With GNU's number of what was passed, which is the first operation or none. */
-const older = (bytes: readonly number[]): readonly number[] =>
-  bytes[0] === DwOp.EntryValue ? [DwOp.GnuEntryValue, ...bytes.slice(1)] : bytes;
 
 function bytesOf(list: readonly number[]): SectionBytes {
   const bytes = new SectionBytes();

@@ -34,7 +34,7 @@ import type { Origins } from "../../lto/ir/origins.js";
 import { codeMark } from "../asm/code-marks.js";
 import { SectionBytes } from "./bytes.js";
 import { DwOp } from "./constants.js";
-import { appendPiece } from "./expressions.js";
+import { appendPiece, withGnuEntryValue } from "./expressions.js";
 import type { LineTables } from "./line-tables.js";
 
 interface OpenScope extends ScopeInstance {
@@ -259,7 +259,7 @@ function filled(bytes: readonly number[], described: number, size: number | null
  */
 function older(bytes: readonly number[]): readonly number[] | null {
   if (bytes.lastIndexOf(DwOp.EntryValue) > 0) return null;
-  return bytes[0] === DwOp.EntryValue ? [DwOp.GnuEntryValue, ...bytes.slice(1)] : bytes;
+  return withGnuEntryValue(bytes);
 }
 
 export class CodeDebug {

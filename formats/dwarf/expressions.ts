@@ -162,3 +162,7 @@ export function appendPiece(out: SectionBytes, bits: number): void {
     out.uleb(0);
   }
 }
+
+/** Operations before version 5: what was passed has GNU's number, where that stands first. */
+export const withGnuEntryValue = (bytes: readonly number[]): readonly number[] =>
+  bytes[0] === DwOp.EntryValue ? [DwOp.GnuEntryValue, ...bytes.slice(1)] : bytes;

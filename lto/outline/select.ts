@@ -175,3 +175,9 @@ function pop<C extends Candidate>(heap: Waiting<C>[]): Waiting<C> | undefined {
   heap[at] = last;
   return first;
 }
+
+/** Those of the places that are wanted: the same list where all are, as mostly they are. */
+export function wantedStarts(starts: Int32Array, isWanted: (start: number) => boolean): Int32Array {
+  for (let i = 0; i < starts.length; i++) if (!isWanted(starts[i]!)) return starts.filter(isWanted);
+  return starts;
+}

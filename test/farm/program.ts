@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+
 /**
  * A program with work for several units: leaves, callers, a recursive component, calls through a table.
  * @param count of callers; there are twice as many leaves
@@ -57,3 +59,27 @@ ${calls.join("\n")}
 
 /** The leaf needs registers of its own: what its callers may rely on changes. */
 export const edit = `  call void asm sideeffect "nop", "~{ecx},~{edx},~{r8}"()`;
+
+/** What became of a link. */
+export interface Outcome {
+  readonly status: number | null;
+  readonly said: string;
+  readonly text: string;
+  /** Functions that came back, by phase. */
+  readonly came: readonly number[];
+}
+
+/** Words of `tsc-lto` for a link that is to be told of with `-v`, whatever its size. */
+export const linkWords = (input: string, output: string): string[] => [
+  input,
+  "-o",
+  output,
+  "-v",
+  "--parallel-threshold=0",
+  "-r",
+];
+
+export function outcomeOf(status: number | null, said: string, output: string): Outcome {
+  const came = [...said.matchAll(/: (\d+) came back/g)].map(([, count]) => Number(count));
+  return { status, said, text: status === 0 ? readFileSync(output, "utf8") : "", came };
+}

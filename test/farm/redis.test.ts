@@ -1,6 +1,6 @@
 /** A farm on a Redis of this test's own: the output is that of one thread, whatever becomes of workers, blobs and Redis. */
 import { spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { redisAddress } from "../../bin/farm/redis/address.js";
 import { keyPrefix, priorityOf, workerOf, workerRow, workersKey } from "../../bin/farm/redis/names.js";
 import { builtCommands } from "../support/built.js";
-import { edit, unitProgram as unitProgramOf } from "./program.js";
+import { edit, linkWords, type Outcome, outcomeOf, unitProgram as unitProgramOf } from "./program.js";
 import { hasRedis, RedisServer, WorkerProgram } from "./redis-server.js";
 
 const command = builtCommands();
@@ -21,12 +21,8 @@ const phases = [2 * callers, callers, all];
 const folder = mkdtempSync(join(tmpdir(), "farm-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-interface Outcome {
-  readonly status: number | null;
-  readonly said: string;
-  readonly text: string;
-  /** Functions that came back, by phase, and those that others had made before. */
-  readonly came: readonly number[];
+interface FarmOutcome extends Outcome {
+  /** Functions that others had made before. */
   readonly known: number;
   readonly here: number;
 }
@@ -36,20 +32,19 @@ async function link(
   source: string,
   options: readonly string[],
   env: NodeJS.ProcessEnv = {},
-): Promise<Outcome> {
+): Promise<FarmOutcome> {
   const [input, output] = [join(folder, "in.ll"), join(folder, "out.s")];
   writeFileSync(input, source);
-  const args = [command("tsc-lto"), input, "-o", output, "-v", "--parallel-threshold=0", "-r", ...options];
+  const args = [command("tsc-lto"), ...linkWords(input, output), ...options];
   const program = spawn(process.execPath, args, { cwd: folder, env: { ...process.env, ...env } });
   let said = "";
   program.stderr.on("data", (text) => {
     said += text;
   });
   const status = await new Promise<number | null>((done) => program.on("close", done));
-  const came = [...said.matchAll(/: (\d+) came back/g)].map(([, count]) => Number(count));
   const known = Number(/(\d+) functions known to others/.exec(said)?.[1] ?? 0);
   const here = Number(/(\d+) functions here/.exec(said)?.[1] ?? 0);
-  return { status, said, text: status === 0 ? readFileSync(output, "utf8") : "", came, known, here };
+  return { ...outcomeOf(status, said, output), known, here };
 }
 
 describe("addresses of farms", () => {

@@ -7,33 +7,27 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { decodeMasks, encodeMasks } from "../../formats/unit/masks.js";
 import { noRegisters, setOfWords } from "../../lto/codegen/register-set.js";
 import { builtCommands } from "../support/built.js";
-import { edit, unitProgram } from "./program.js";
+import { edit, linkWords, type Outcome, outcomeOf, unitProgram } from "./program.js";
 
 const command = builtCommands();
 const folder = mkdtempSync(join(tmpdir(), "units-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-interface Outcome {
-  readonly status: number | null;
-  readonly said: string;
-  readonly text: string;
-  /** Functions that came back, by phase. */
-  readonly came: readonly number[];
+interface UnitsOutcome extends Outcome {
   readonly refused: number;
 }
 
-function link(source: string, ...options: string[]): Outcome {
+function link(source: string, ...options: string[]): UnitsOutcome {
   const [input, output] = [join(folder, "in.ll"), join(folder, "out.s")];
   writeFileSync(input, source);
   rmSync(output, { force: true });
-  const args = [command("tsc-lto"), input, "-o", output, "-v", "--parallel-threshold=0", "-r", ...options];
+  const args = [command("tsc-lto"), ...linkWords(input, output), ...options];
   const { status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8", cwd: folder });
-  const came = [...stderr.matchAll(/: (\d+) came back/g)].map(([, count]) => Number(count));
   const refused = Number(/(\d+) answers refused/.exec(stderr)?.[1] ?? 0);
-  return { status, said: stderr, text: status === 0 ? readFileSync(output, "utf8") : "", came, refused };
+  return { ...outcomeOf(status, stderr, output), refused };
 }
 const script = join(import.meta.dirname, "distributor.mjs");
-const distributed = (source: string, how: string, ...options: string[]): Outcome =>
+const distributed = (source: string, how: string, ...options: string[]): UnitsOutcome =>
   link(
     source,
     `--thinlto-distributor=${process.execPath}`,

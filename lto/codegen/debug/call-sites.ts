@@ -21,6 +21,16 @@ export interface CallArgument {
   readonly bytes: readonly number[];
 }
 
+/** A call, or a jump to another function that returns to the caller. */
+export interface DescribedCall {
+  readonly isTail: boolean;
+  /** The symbol of what is called; null: not known. */
+  readonly callee: string | null;
+  /** DWARF's operations for the address of what is called; null: there is a symbol, or it cannot be said. */
+  readonly target: readonly number[] | null;
+  readonly arguments: readonly CallArgument[];
+}
+
 const mostSteps = 100;
 
 /**

@@ -10,7 +10,7 @@ import type {
   DISubprogram,
 } from "../../ir/debug/nodes.js";
 import type { GlobalValue } from "../../ir/module.js";
-import type { CallArgument } from "./call-sites.js";
+import type { DescribedCall } from "./call-sites.js";
 
 /** Between two labels of one section, which only the assembler knows. */
 export interface CodeRange {
@@ -64,14 +64,8 @@ export interface FunctionDebugInfo {
   readonly calls: readonly CallSite[];
 }
 
-/** A call, or a jump to another function that returns to the caller. */
-export interface CallSite {
+/** A call in the code. */
+export interface CallSite extends DescribedCall {
   /** The label behind it. */
   readonly end: string;
-  readonly isTail: boolean;
-  /** As the assembler takes it; null: what is called is not known. */
-  readonly callee: string | null;
-  /** DWARF's operations for the address of what is called; null: there is a symbol, or it cannot be said. */
-  readonly target: readonly number[] | null;
-  readonly arguments: readonly CallArgument[];
 }

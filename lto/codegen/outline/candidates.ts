@@ -23,8 +23,10 @@
  * function and changes the stack pointer only in balance. So each outlined function looks to the unwinder like one
  * without a frame, and needs no directive for its start.
  */
+
 import type { Repeat } from "../../outline/repeats.js";
 import type { Candidate } from "../../outline/select.js";
+import { wantedStarts } from "../../outline/select.js";
 import type { MInst } from "../mir.js";
 import { landingPadOf } from "../pack/walk.js";
 import {
@@ -299,8 +301,7 @@ export class CandidateFinder {
       const time = this.program.timeOf(fn, block - parts[fn]!.firstBlock);
       return time === 0 || saved > time * instructions;
     };
-    for (let i = 0; i < starts.length; i++) if (!isWorth(starts[i]!)) return starts.filter(isWorth);
-    return starts;
+    return wantedStarts(starts, isWorth);
   }
 
   functionAt(place: number): number {

@@ -41,12 +41,16 @@ export interface PackedHead {
 /** Words of a text, its length included. */
 const textWords = (words: Int32Array, at: number): number => 1 + ((words[at]! + 1) >> 1);
 
-export function packedHead({ words }: PackedFunction): PackedHead {
+/** Where the number of blocks stands. */
+function blockCountAt(words: Int32Array): number {
   // Result registers (2), unpreserved ones (2), incoming bytes (2), block ids.
   let at = 9;
   at += textWords(words, at);
-  at += 1 + 6 * words[at]!;
-  return { goal: words[0]!, properties: words[propertiesAt]!, blocks: words[at]! };
+  return at + 1 + 6 * words[at]!;
+}
+
+export function packedHead({ words }: PackedFunction): PackedHead {
+  return { goal: words[0]!, properties: words[propertiesAt]!, blocks: words[blockCountAt(words)]! };
 }
 
 const doubleWords = new Int32Array(2);
@@ -54,9 +58,7 @@ const double = new Float64Array(doubleWords.buffer);
 
 /** `MBlock.frequency` of each block, by position. */
 export function blockFrequencies({ words }: PackedFunction): Float64Array {
-  let at = 9;
-  at += textWords(words, at);
-  at += 1 + 6 * words[at]!;
+  let at = blockCountAt(words);
   const frequencies = new Float64Array(words[at++]!);
   for (let i = 0; i < frequencies.length; i++) {
     // Its number, flags, label; the frequency; successors and predecessors.

@@ -6,7 +6,7 @@
  */
 
 import type { PassReport } from "../../pass/report.js";
-import type { CallArgument } from "../debug/call-sites.js";
+import type { DescribedCall } from "../debug/call-sites.js";
 import type { PackedFunction } from "../pack/format.js";
 import type { RegisterSet } from "../register-set.js";
 import type { FunctionFacts } from "./facts.js";
@@ -56,15 +56,9 @@ export interface PrintedFunction {
   readonly calls?: readonly PrintedCall[];
 }
 
-/** A call, or a jump to another function that returns to the caller, behind which is a mark. */
-export interface PrintedCall {
+/** A call behind which is a mark. */
+export interface PrintedCall extends DescribedCall {
   readonly mark: number;
-  readonly isTail: boolean;
-  /** The symbol of what is called; null: not known. */
-  readonly callee: string | null;
-  /** DWARF's operations for the address of what is called; null: there is a symbol, or it cannot be said. */
-  readonly target: readonly number[] | null;
-  readonly arguments: readonly CallArgument[];
 }
 
 /** A source variable of one instance of its scope. */

@@ -63,8 +63,8 @@ interface CachedCost {
 }
 /** Calls of calls of calls: what is that deep was not worth it where it was. */
 const deepest = 8;
-/** Instructions around a body that a call executes: itself, a return, and what saves or moves for it. */
-const callInstructions = 3;
+/** Instructions that a call executes besides its arguments' and the body's: itself, a return, and what saves or moves for it. */
+const bareCall = 3;
 /** Bytes that a copy may take for time, however hot it is. */
 const mostForTime = 64;
 /** A caller of so many instructions is left as it is. */
@@ -115,10 +115,7 @@ class InlinerWalk implements ComponentWalk {
 
   /** Bytes that a caller for size may take so that it has one call less: what enters, passes arguments, and returns. */
   private timeBytesOf({ data }: CallInst, heat: number): number {
-    return Math.min(
-      timeBytes(this.context.sizeTime, heat, callInstructions + data.argumentCount),
-      mostForTime,
-    );
+    return Math.min(timeBytes(this.context.sizeTime, heat, bareCall + data.argumentCount), mostForTime);
   }
 
   private told(caller: Func, { origin }: CallInst, callee: Func): ToldCall {

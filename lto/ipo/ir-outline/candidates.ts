@@ -6,8 +6,10 @@
  * same constants. Shorter ends of repeats are candidates too, since that may save an output. What a candidate saves
  * in competition is for `outline/select.ts` to say: here is only what it saves at most, and what for certain.
  */
+
 import type { Repeat } from "../../outline/repeats.js";
 import type { Candidate } from "../../outline/select.js";
+import { wantedStarts } from "../../outline/select.js";
 import { type BlockTimes, callInstructions } from "../heat.js";
 import { leastPassed, leastReturned, mostBenefit } from "./plan.js";
 import type { Sequence } from "./sequence.js";
@@ -102,8 +104,7 @@ function worthTime({ sequence, times }: Adding, starts: Int32Array, length: numb
     const spent = times.bytes(places[placeAt[start]!]!.fn, insts[start]!.parent!, callInstructions);
     return spent === 0 || sequence.bytes(start, length) - costs.calls.call > spent;
   };
-  for (let i = 0; i < starts.length; i++) if (!isWorth(starts[i]!)) return starts.filter(isWorth);
-  return starts;
+  return wantedStarts(starts, isWorth);
 }
 
 /** Adds a group with the ends that could save anything. @returns whether there are any, if nothing had to be passed */
