@@ -50,13 +50,17 @@ export async function runTool(
     child.stderr!.on("data", to(stderr, host.stderr));
     child.stdin!.on("error", () => {}); // a program may end without reading it all
     child.stdin!.end(stdin);
-    const end = (exitCode: number, error?: string) =>
+    // (The option of `spawn` waits even for a program that could not be started.)
+    const timer = timeout === undefined ? undefined : setTimeout(() => child.kill(), timeout);
+    const end = (exitCode: number, error?: string) => {
+      clearTimeout(timer);
       resolve({
         exitCode,
         stdout: Buffer.concat(stdout),
         stderr: Buffer.concat(stderr),
         ...(error === undefined ? {} : { error }),
       });
+    };
     child.on("error", (e) => end(1, `cannot run '${path}': ${e.message}`));
     child.on("close", (code, signal) =>
       signal === null ? end(code ?? 1) : end(1, `'${path}' was ended by ${signal}`),
@@ -66,7 +70,7 @@ export async function runTool(
   return result;
 
   function spawnGroup() {
-    const options = { cwd: host.cwd, env: host.env, stdio: "pipe", detached: true, timeout, signal } as const;
+    const options = { cwd: host.cwd, env: host.env, stdio: "pipe", detached: true, signal } as const;
     return startProgram(() => spawn(path, args, options), output);
   }
 }

@@ -2,6 +2,7 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { builtCommands } from "../support/built.js";
+import { anyClangOption } from "../support/clang.js";
 import { removeWorkspaces, Workspace } from "./driver.js";
 
 removeWorkspaces();
@@ -10,7 +11,7 @@ const command = builtCommands();
 
 /** tsc-cc in the workspace. @returns what it printed on standard error, where it succeeds */
 function cc(w: Workspace, ...args: string[]): string {
-  const words = [command("tsc-cc"), "--clang=embedded", ...args];
+  const words = [command("tsc-cc"), anyClangOption, ...args];
   const { status, stderr } = spawnSync(process.execPath, words, { cwd: w.directory, encoding: "utf8" });
   expect([status, status === 0 ? "" : stderr]).toEqual([0, ""]);
   return stderr;

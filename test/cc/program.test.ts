@@ -5,6 +5,7 @@ import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { isObject } from "../../formats/object/index.js";
 import { builtCommands } from "../support/built.js";
+import { anyClangOption } from "../support/clang.js";
 import { removeWorkspaces, Workspace } from "./driver.js";
 
 removeWorkspaces();
@@ -12,7 +13,7 @@ removeWorkspaces();
 const command = builtCommands();
 
 function run(w: Workspace, ...args: string[]): { status: number | null; stdout: string; stderr: string } {
-  const program = [command("tsc-cc"), "--clang=embedded", ...args];
+  const program = [command("tsc-cc"), anyClangOption, ...args];
   const { status, stdout, stderr } = spawnSync(process.execPath, program, {
     cwd: w.directory,
     encoding: "utf8",
@@ -31,8 +32,8 @@ describe("several sources at a time", () => {
     const names = Object.keys(files);
     const one = new Workspace(files);
     const many = new Workspace(files);
-    const first = run(one, "-c", "-O2", "-j1", ...names);
-    const second = run(many, "-c", "-O2", "-j", "3", ...names);
+    const first = run(one, "--clang=embedded", "-c", "-O2", "-j1", ...names);
+    const second = run(many, "--clang=embedded", "-c", "-O2", "-j", "3", ...names);
     expect(first.status).toBe(1);
     expect(first.stderr).toMatch(/missing1.*missing4/s);
     expect(second).toEqual(first);
@@ -47,8 +48,24 @@ describe("sources that nest deeply", () => {
     const w = new Workspace({
       "deep.c": `int f(int x) { return ${"x + ".repeat(20_000)}x; }\nint g(int x) { return ${"(".repeat(250)}x${")".repeat(250)}; }\n`,
     });
-    expect(run(w, "-c", "-O1", "deep.c")).toEqual({ status: 0, stdout: "", stderr: "" });
+    expect(run(w, "--clang=embedded", "-c", "-O1", "deep.c")).toEqual({ status: 0, stdout: "", stderr: "" });
     expect(isObject(w.object("deep.o"))).toBe(true);
+  });
+});
+
+describe("a compiler that is not there", () => {
+  it("is named, and waited for no longer", () => {
+    const w = new Workspace({ "a.c": "int a;\n" });
+    const program = [command("tsc-cc"), "--clang=/no/such/clang", "-c", "a.c"];
+    // Half of the time after which one that says nothing is given up.
+    const ended = spawnSync(process.execPath, program, {
+      cwd: w.directory,
+      encoding: "utf8",
+      timeout: 10_000,
+    });
+    const stderr = "tsc-cc: error: '/no/such/clang' is not a clang that runs\n";
+    expect(ended).toMatchObject({ status: 1, stdout: "", stderr });
+    expect(w.list()).toEqual(["a.c"]);
   });
 });
 
@@ -137,7 +154,7 @@ describe("link mode", () => {
           __asm__ volatile("syscall" : : "a"(60), "D"(r));
         }`,
     });
-    const { status, stderr } = run(w, "-v", "-O1", "-nostdlib", "start.c", "-o", "p");
+    const { status, stderr } = run(w, "--clang=embedded", "-v", "-O1", "-nostdlib", "start.c", "-o", "p");
     expect(status).toBe(0);
     expect(stderr).toMatch(/^tsc-cc: compiler: embedded/m);
     expect(stderr).toMatch(/^ ".*tsc-lto" .*"--undefined" "_start"/m);

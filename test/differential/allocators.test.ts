@@ -10,6 +10,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { anyClangOption } from "../support/clang.js";
 import { inThisProcess } from "../support/command.js";
 import { type Fixture, listFixtures } from "../tools/fixtures.js";
 import { run } from "../tools/process.js";
@@ -19,7 +20,7 @@ const scratch = mkdtempSync(join(tmpdir(), "allocators-"));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 const execute = inThisProcess(scratch);
-const tool = ours([], ["--clang=embedded"], execute);
+const tool = ours([], [anyClangOption], execute);
 
 /** Name and level of the programs. */
 const programs: readonly (readonly [string, string])[] = [

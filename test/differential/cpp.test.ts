@@ -6,14 +6,15 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { anyClangOption } from "../support/clang.js";
 import { inThisProcess, temporaryFolder } from "../support/command.js";
 import { fixtureJob, hasCxxLibrary, listFixtures, runBuilt } from "../tools/fixtures.js";
-import { clangOption, ours } from "../tools/toolchain.js";
+import { ours } from "../tools/toolchain.js";
 
 const scratch = temporaryFolder();
 const fixtures = listFixtures(join(import.meta.dirname, "..", "..", "fixtures", "cpp"));
 const checks = ["--check-regalloc", "--check-ipra", "--verify"];
-const clang = clangOption().length > 0 ? clangOption() : ["--clang=embedded"];
+const clang = [anyClangOption];
 
 interface Way {
   readonly name: string;

@@ -5,16 +5,16 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { anyClangOption } from "../support/clang.js";
 import { inThisProcess, temporaryFolder } from "../support/command.js";
 import { mustRun } from "../tools/process.js";
 import { findProgram } from "../tools/root.js";
-import { clangOption } from "../tools/toolchain.js";
 import { outsideSource, variableProgram } from "../tools/variable-programs.js";
 import { compare, stopScript, stopsOf } from "../tools/variable-stops.js";
 
 const gdb = findProgram("gdb");
 if (gdb === undefined) console.warn("gdb is not there: what it says of variables is not compared");
-const clang = clangOption().length > 0 ? clangOption() : ["--clang=embedded"];
+const clang = [anyClangOption];
 const scratch = temporaryFolder();
 
 async function checked(

@@ -1,15 +1,16 @@
 /**
- * The programs of fixtures/c, each about one construct: compiled by the embedded clang, linked and translated by
- * the project, assembled and linked by the system's cc, and run. Their output has to be what clang -O0 and gcc
- * gave when the fixture was written.
+ * The programs of fixtures/c, each about one construct: compiled once a level, then linked and translated by the project
+ * in several ways, assembled and linked by the system's cc, and run. Their output has to be what clang -O0 and gcc gave
+ * when the fixture was written.
  */
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it, vi } from "vitest";
+import { anyClangOption } from "../support/clang.js";
 import { inThisProcess } from "../support/command.js";
-import { fixtureJob, listFixtures, runBuilt, runFixture } from "../tools/fixtures.js";
+import { type Fixture, fixtureJob, listFixtures, runBuilt } from "../tools/fixtures.js";
 import { ours } from "../tools/toolchain.js";
 
 // tsc-lto finds package.json from where it is built to (dist/bin/lto), which is a folder deeper than its source.
@@ -26,86 +27,70 @@ vi.mock("node:fs", async (original) => {
 const scratch = mkdtempSync(join(tmpdir(), "fixtures-"));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-const checks = ["--check-regalloc", "--check-ipra", "--verify"];
-const tool = ours(["-j1", ...checks], ["--clang=embedded"], inThisProcess(scratch));
 const fixtures = listFixtures(join(import.meta.dirname, "..", "..", "fixtures", "c"));
+const isIpra = ({ name }: Fixture): boolean => name.startsWith("ipra-");
+const isUnwind = ({ name }: Fixture): boolean => name.startsWith("unwind-");
+
+/** A way to link a program. */
+interface Way {
+  readonly name: string;
+  readonly options: readonly string[];
+  readonly of: (fixture: Fixture) => boolean;
+  /** What the assembly has. */
+  readonly shows?: RegExp;
+}
+const all = (): boolean => true;
+const checks = ["--check-regalloc", "--check-ipra", "--verify"];
+const plain: Way = { name: "plain", options: checks, of: all };
+/** Checks as it runs what passes inferred, whom pointers reach, and who enters functions. */
+const checked: Way = {
+  name: "checked as it runs",
+  options: ["--verify", "--check-attributes", "--guard-callees", "--guard-entries"],
+  of: all,
+};
+const alone: Way = { name: "without IPRA", options: [...checks, "--no-ipra"], of: isIpra };
+const fast: Way = { name: "fast", options: [...checks, "--effort=fast"], of: isIpra };
+/** Programs that unwind from each instruction, with each form of outlined code. */
+const forms: readonly Way[] = [
+  ["call", /\tcall\toutlined\./] as const,
+  ["thunk", /\tcall\toutlined\./] as const,
+  ["jump", /\tjmp\toutlined\.(?!epilogue)/] as const,
+].map(([form, shows]) => ({
+  name: `outlined code of the form ${form}`,
+  options: [...checks, `--outline-forms=${form}`],
+  of: isUnwind,
+  shows,
+}));
+/** By level: the compiler, and the ways of linking what it made. */
+const levels: Readonly<Record<string, readonly [string, readonly Way[]]>> = {
+  O0: [anyClangOption, [plain]],
+  O2: ["--clang=embedded", [plain, checked, alone, fast]],
+  Oz: [anyClangOption, [plain, checked, fast, ...forms]],
+};
 
 describe("there are programs to run", () => {
   it("at least thirty", () => expect(fixtures.length).toBeGreaterThan(30));
 });
 
-for (const level of ["O0", "O2", "Oz"]) {
+for (const [level, [clang, ways]] of Object.entries(levels)) {
   describe(`C programs at -${level}`, () => {
-    for (const fixture of fixtures) {
+    const compiler = ours([], [clang], inThisProcess(scratch));
+    for (const fixture of fixtures)
       it(fixture.name, async () => {
         const dir = join(scratch, `${fixture.name}-${level}`);
         mkdirSync(dir);
-        const output = await runFixture(fixture, tool, level, dir);
-        expect(output).toBe(readFileSync(fixture.expected, "latin1"));
+        const job = fixtureJob(fixture, level, dir, true);
+        const objects = await compiler.compile(job);
+        if (!Array.isArray(objects)) throw new Error(objects.message);
+        const expected = readFileSync(fixture.expected, "latin1");
+        for (const { name, options, of, shows } of ways) {
+          if (!of(fixture)) continue;
+          const linker = ours(["-j1", ...options], [clang], inThisProcess(scratch));
+          const output = await runBuilt(await linker.link(job, objects), job.exe, dir);
+          expect(output, name).toBe(expected);
+          if (shows !== undefined && fixture.name === "unwind-outlined")
+            expect(readFileSync(join(job.dir, "program.s"), "latin1"), name).toMatch(shows);
+        }
       });
-    }
   });
 }
-
-describe("programs about interprocedural register allocation, without it", () => {
-  const plain = ours(["-j1", ...checks, "--no-ipra"], ["--clang=embedded"], inThisProcess(scratch));
-  for (const fixture of fixtures.filter((f) => f.name.startsWith("ipra-"))) {
-    it(fixture.name, async () => {
-      const dir = join(scratch, `${fixture.name}-plain`);
-      mkdirSync(dir);
-      expect(await runFixture(fixture, plain, "O2", dir)).toBe(readFileSync(fixture.expected, "latin1"));
-    });
-  }
-});
-
-describe("programs about interprocedural register allocation, linked fast", () => {
-  const fast = ours(["-j1", ...checks, "--effort=fast"], ["--clang=embedded"], inThisProcess(scratch));
-  for (const fixture of fixtures.filter((f) => f.name.startsWith("ipra-")))
-    for (const level of ["O2", "Oz"])
-      it(`${fixture.name} at -${level}`, async () => {
-        const dir = join(scratch, `${fixture.name}-${level}-fast`);
-        mkdirSync(dir);
-        expect(await runFixture(fixture, fast, level, dir)).toBe(readFileSync(fixture.expected, "latin1"));
-      });
-});
-
-describe("programs that check as they run what passes inferred, whom pointers reach, and who enters functions", () => {
-  const checked = ours(
-    ["-j1", "--verify", "--check-attributes", "--guard-callees", "--guard-entries"],
-    ["--clang=embedded"],
-    inThisProcess(scratch),
-  );
-  for (const level of ["O2", "Oz"])
-    for (const fixture of fixtures)
-      it(`${fixture.name} at -${level}`, async () => {
-        const dir = join(scratch, `${fixture.name}-${level}-checked`);
-        mkdirSync(dir);
-        const output = await runFixture(fixture, checked, level, dir);
-        expect(output).toBe(readFileSync(fixture.expected, "latin1"));
-      });
-});
-
-describe("programs that unwind from each instruction, with each form of outlined code", () => {
-  const forms = {
-    call: /\tcall\toutlined\./,
-    thunk: /\tcall\toutlined\./,
-    jump: /\tjmp\toutlined\.(?!epilogue)/,
-  };
-  for (const fixture of fixtures.filter((f) => f.name.startsWith("unwind-"))) {
-    it(fixture.name, async () => {
-      const dir = join(scratch, `${fixture.name}-forms`);
-      mkdirSync(dir);
-      const job = fixtureJob(fixture, "Oz", dir, true);
-      const objects = await tool.compile(job);
-      if (!Array.isArray(objects)) throw new Error(objects.message);
-      for (const [form, transfer] of Object.entries(forms)) {
-        const options = ["-j1", ...checks, `--outline-forms=${form}`];
-        const linker = ours(options, ["--clang=embedded"], inThisProcess(scratch));
-        const output = await runBuilt(await linker.link(job, objects as string[]), job.exe, dir);
-        expect(output, form).toBe(readFileSync(fixture.expected, "latin1"));
-        if (fixture.name === "unwind-outlined")
-          expect(readFileSync(join(job.dir, "program.s"), "latin1"), form).toMatch(transfer);
-      }
-    });
-  }
-});

@@ -5,12 +5,12 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { anyClangOption } from "../support/clang.js";
 import { inThisProcess, temporaryFolder } from "../support/command.js";
 import { mustRun } from "../tools/process.js";
 import { projectRoot } from "../tools/root.js";
-import { clangOption } from "../tools/toolchain.js";
 
-const clang = clangOption().length > 0 ? clangOption() : ["--clang=embedded"];
+const clang = [anyClangOption];
 const scratch = temporaryFolder();
 const sources = [
   "c/control-flow.c",

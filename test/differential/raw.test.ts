@@ -6,12 +6,13 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { runDriver } from "../../bin/cc/main.js";
+import { anyClangOption } from "../support/clang.js";
 import { capture, inThisProcess, temporaryFolder, tscLto } from "../support/command.js";
 import { listFixtures, runFixture } from "../tools/fixtures.js";
-import { clangOption, compilerOptions, ours, toolchain } from "../tools/toolchain.js";
+import { compilerOptions, ours, toolchain } from "../tools/toolchain.js";
 
 const scratch = temporaryFolder();
-const clang = clangOption().length > 0 ? clangOption() : ["--clang=embedded"];
+const clang = [anyClangOption];
 const raw = compilerOptions(true, clang);
 
 describe("--raw", () => {

@@ -6,11 +6,12 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { anyClangOption } from "../support/clang.js";
 import { inThisProcess, temporaryFolder } from "../support/command.js";
 import { hasCxxLibrary } from "../tools/fixtures.js";
 import { mustRun } from "../tools/process.js";
 import { buildStepper, namesOf, runInSteps, type Steps } from "../tools/stepping.js";
-import { clangOption, ours, type Unit } from "../tools/toolchain.js";
+import { ours, type Unit } from "../tools/toolchain.js";
 
 const scratch = temporaryFolder();
 const stepper = await buildStepper(scratch);
@@ -126,7 +127,7 @@ describe("the stepper", () => {
     });
 });
 
-const clang = clangOption().length > 0 ? clangOption() : ["--clang=embedded"];
+const clang = [anyClangOption];
 
 describe("programs of which every instruction can be unwound from", () => {
   const build = async (name: string, units: readonly Unit[], level: string, options: readonly string[]) => {

@@ -3,10 +3,10 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { bundledPackage } from "../support/built.js";
+import { builtPackage } from "../support/built.js";
 import { type Command, Service, slowProgram } from "./service.js";
 
-const built = bundledPackage();
+const built = builtPackage();
 const service = new Service(built);
 const { work } = service;
 const file = (name: string): string => join(work, name);

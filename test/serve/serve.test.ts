@@ -21,12 +21,12 @@ import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { frame, kinds } from "../../bin/serve/protocol.js";
-import { bundledPackage } from "../support/built.js";
+import { builtPackage } from "../support/built.js";
 import { type Command, type Run, Service, slowProgram, type Way } from "./service.js";
 
 const kills = Number(process.env["KILLS"] ?? 3);
 const links = Number(process.env["LINKS"] ?? 10);
-const built = bundledPackage();
+const built = builtPackage();
 const service = new Service(built);
 const { work } = service;
 const file = (name: string): string => join(work, name);

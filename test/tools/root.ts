@@ -33,7 +33,7 @@ export function cacheDir(...path: string[]): string {
 /** The first of the named programs that is on PATH. */
 export function findProgram(...names: string[]): string | undefined {
   for (const name of names) {
-    for (const dir of (process.env["PATH"] ?? "").split(":")) {
+    for (const dir of name === "" ? [] : (process.env["PATH"] ?? "").split(":")) {
       if (dir !== "" && existsSync(join(dir, name))) return join(dir, name);
     }
   }
