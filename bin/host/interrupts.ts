@@ -30,8 +30,10 @@ export interface ProgramOutput {
 
 /** Is told what would be left if this process were killed, and asked before what cannot be taken back. */
 export interface Witness {
+  /** Before it is made, and after it is gone. */
   temporary(path: string, exists: boolean): void;
-  program(group: number, runs: boolean, output?: ProgramOutput): void;
+  /** Before it is started (without a group), after, and when it has ended. */
+  program(id: string, runs: boolean, group?: number, output?: ProgramOutput): void;
   /** Never resolved where nobody waits for this process's work any more. */
   mayGoOn(): Promise<void>;
 }
@@ -74,34 +76,34 @@ const nonce = Math.random().toString(36).slice(2, 12);
  * @throws InputError when it cannot be made
  */
 export function temporaryFile(directory: string, suffix: string): string {
-  return makeTemporary("file", directory, (name) => {
-    const path = join(directory, `.${name}${suffix}`);
-    fs.closeSync(fs.openSync(path, "wx"));
-    return path;
-  });
+  return makeTemporary("file", directory, ".", suffix, (path) => fs.closeSync(fs.openSync(path, "wx")));
 }
 
 /** A fresh directory; it is removed with all that is in it. @throws InputError when it cannot be made */
 export function temporaryDirectory(parent: string, prefix: string): string {
-  return makeTemporary("directory", parent, (name) => {
-    const path = join(parent, `${prefix}${name}`);
-    fs.mkdirSync(path, { mode: 0o700 });
-    return path;
-  });
+  return makeTemporary("directory", parent, prefix, "", (path) => fs.mkdirSync(path, { mode: 0o700 }));
 }
 
-function makeTemporary(what: string, parent: string, make: (name: string) => string): string {
+function makeTemporary(
+  what: string,
+  parent: string,
+  prefix: string,
+  suffix: string,
+  make: (path: string) => void,
+): string {
   // Were there no handler yet, a signal could come between the file and its being known.
   listen();
   try {
     for (;;) {
+      // No thread of this process ever takes a name of another's, not even one that is free again.
+      const path = join(parent, `${prefix}${process.pid}-${nonce}-${counter++}${suffix}`);
       try {
-        // No thread of this process ever takes a name of another's, not even one that is free again.
-        const path = make(`${process.pid}-${nonce}-${counter++}`);
-        temporaries.add(path);
         state.witness?.temporary(path, true);
+        make(path);
+        temporaries.add(path);
         return path;
       } catch (e) {
+        state.witness?.temporary(path, false);
         if ((e as NodeJS.ErrnoException).code === "EEXIST") continue;
         throw new InputError(`cannot make a temporary ${what} in ${parent}: ${reasonOf(e)}`);
       }
@@ -142,13 +144,14 @@ export function forgetTemporary(path: string): void {
 export function startProgram(start: () => ChildProcess, output?: string): ChildProcess {
   listen();
   const written = output === undefined ? undefined : { path: output, before: stateOf(output) };
+  const id = `${nonce}-${counter++}`;
+  state.witness?.program(id, true, undefined, written);
   const program = start();
   programs.set(program, written);
-  const { pid } = program;
-  if (pid !== undefined) state.witness?.program(pid, true, written);
+  state.witness?.program(id, true, program.pid, written);
   const ended = () => {
     if (state.ending !== undefined) return;
-    if (programs.delete(program) && pid !== undefined) state.witness?.program(pid, false);
+    if (programs.delete(program)) state.witness?.program(id, false);
     restSoon();
   };
   program.on("error", ended);

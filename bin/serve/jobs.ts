@@ -2,6 +2,9 @@
 import type { ProgramOutput } from "../host/interrupts.js";
 import type { Request } from "./protocol.js";
 
+/** In the environment of a worker process and of all that it starts: whose they are. */
+export const markName = "TSC_LTO_WORKER";
+
 export type ToWorker =
   | { readonly kind: "job"; readonly request: Request }
   /** The answer to `ask`. */
@@ -15,8 +18,9 @@ export type FromWorker =
   | { readonly kind: "temporary"; readonly path: string; readonly exists: boolean }
   | {
       readonly kind: "program";
-      readonly group: number;
+      readonly id: string;
       readonly runs: boolean;
+      readonly group: number | undefined;
       readonly output: ProgramOutput | undefined;
     }
   | JobDone

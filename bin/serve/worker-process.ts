@@ -1,7 +1,7 @@
 /** A process that runs commands, one at a time, and stays warm; the service's side of it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
-import type { FromWorker, JobDone, ToWorker } from "./jobs.js";
+import { type FromWorker, type JobDone, markName, type ToWorker } from "./jobs.js";
 import { Journal } from "./journal.js";
 import type { Request } from "./protocol.js";
 
@@ -28,6 +28,7 @@ export class WorkerProcess {
   constructor(bundles: string) {
     this.child = spawn(process.execPath, [...engine, join(bundles, "../bin/start.cjs"), "work"], {
       cwd: "/",
+      env: { ...process.env, [markName]: this.journal.mark },
       // Signals of a terminal go to the service, which passes them on.
       detached: true,
       stdio: ["ignore", "ignore", "inherit", "ipc"],

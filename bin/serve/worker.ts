@@ -6,7 +6,7 @@
  */
 import type { Host } from "../host/host.js";
 import { removeTemporaries, setWitness } from "../host/interrupts.js";
-import type { FromWorker, JobDone, ToWorker } from "./jobs.js";
+import { type FromWorker, type JobDone, markName, type ToWorker } from "./jobs.js";
 import type { CommandName, Request } from "./protocol.js";
 
 /** The command of a bundle. */
@@ -14,6 +14,9 @@ export type Main = (args: readonly string[], host: Host) => Promise<number>;
 
 /** Most bytes that are kept for a client. */
 const mostOutput = 1 << 28;
+
+/** By which the service knows what this process has started. */
+const mark = { [markName]: process.env[markName] ?? "" };
 
 /** Ends a command whose client has to do it itself. */
 class Unsuited extends Error {}
@@ -32,7 +35,7 @@ export function work(load: (command: CommandName) => Promise<Main>, loaded: () =
   };
   setWitness({
     temporary: (path, exists) => send({ kind: "temporary", path, exists }),
-    program: (group, runs, output) => send({ kind: "program", group, runs, output }),
+    program: (id, runs, group, output) => send({ kind: "program", id, runs, group, output }),
     mayGoOn: () =>
       new Promise((resolve) => {
         asking.push(resolve);
@@ -74,7 +77,7 @@ async function run(
     process.chdir(cwd);
     process.umask(umask);
     // What a command starts does not ask the service, where it might wait for its own end.
-    const own = { ...env, TSC_LTO_SERVER: "off" };
+    const own = { ...env, ...mark, TSC_LTO_SERVER: "off" };
     setEnvironment(own);
     const host: Host = {
       cwd,
