@@ -288,13 +288,15 @@ describe.skipIf(!hasRedis)("a farm on Redis", () => {
     } finally {
       await locked.close();
     }
-    const loader = `data:text/javascript,${encodeURIComponent(
-      'export const resolve = (name, context, next) => { if (name === "ioredis") throw Object.assign(new Error("Cannot find package ioredis"), { code: "ERR_MODULE_NOT_FOUND" }); return next(name, context); };',
-    )}`;
-    const preload = `data:text/javascript,${encodeURIComponent(
-      `import { register } from "node:module"; register(${JSON.stringify(loader)});`,
-    )}`;
-    const absent = await link(unitProgram(), farm, { NODE_OPTIONS: `--import=${preload}` });
+    const hide = join(folder, "hide.cjs");
+    writeFileSync(
+      hide,
+      `const Module = require("node:module");
+const resolve = Module._resolveFilename;
+Module._resolveFilename = (name, ...rest) => resolve(name === "ioredis" ? "/nowhere/ioredis" : name, ...rest);
+`,
+    );
+    const absent = await link(unitProgram(), farm, { NODE_OPTIONS: `--require=${hide}` });
     expect(absent.said).toContain(
       "error: a farm on Redis needs the package ioredis, which is not installed beside tsc-lto: npm install bullmq@6 ioredis@5",
     );
