@@ -179,8 +179,8 @@ describe("without a system clang", () => {
   it("the construct is the error", async () => {
     const w = new Workspace(files);
     expect((await w.run(["-O2", "-c", "jumps.c", "main.c"])).code).toBe(0);
-    const env = { TSC_LTO_CLANG: "embedded" };
-    const { code, stderr } = driver(w, ["-O2", "jumps.o", "main.o", "-o", "program"], { env });
+    const options = { clang: "embedded", env: { TSC_LTO_CLANG: "embedded" } };
+    const { code, stderr } = driver(w, ["-O2", "jumps.o", "main.o", "-o", "program"], options);
     expect([code, stderr]).toEqual([1, `tsc-lto: error: jumps.o: unsupported: ${asm} (in @first)\n`]);
   }, 60_000);
 });
