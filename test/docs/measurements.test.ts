@@ -7,6 +7,7 @@ import { buildFiguresIn, ofTheSmaller } from "../tools/measurements/builds.js";
 import { chart } from "../tools/measurements/chart.js";
 import { decisionFiguresIn, savedBy } from "../tools/measurements/decisions.js";
 import { type Figures, loaded, ratios } from "../tools/measurements/figures.js";
+import { ipraFiguresIn } from "../tools/measurements/ipra.js";
 import { measurementsPage } from "../tools/measurements/page.js";
 
 const root = join(import.meta.dirname, "../..");
@@ -15,7 +16,7 @@ const figures = JSON.parse(readFileSync(join(root, "fixtures/measurements/sizes.
 describe("measurements", () => {
   it("the page", () =>
     expectFile(
-      measurementsPage(figures, buildFiguresIn(root), decisionFiguresIn(root)),
+      measurementsPage(figures, buildFiguresIn(root), decisionFiguresIn(root), ipraFiguresIn(root)),
       join(root, "MEASUREMENTS.md"),
     ));
   it("the chart", () => expectFile(chart(figures), join(root, "fixtures/measurements/sizes.svg")));

@@ -10,6 +10,7 @@ import { buildFiguresIn } from "./measurements/builds.js";
 import { chart } from "./measurements/chart.js";
 import { decisionFiguresIn } from "./measurements/decisions.js";
 import type { Figures, ProgramBytes } from "./measurements/figures.js";
+import { ipraFiguresIn } from "./measurements/ipra.js";
 import { measurementsPage } from "./measurements/page.js";
 import { parseCommandLine } from "./options.js";
 import { findProgram, projectRoot } from "./root.js";
@@ -66,5 +67,5 @@ writeFileSync(join(root, "fixtures/measurements/sizes.json"), `${JSON.stringify(
 writeFileSync(join(root, "fixtures/measurements/sizes.svg"), chart(figures));
 writeFileSync(
   join(root, "MEASUREMENTS.md"),
-  measurementsPage(figures, buildFiguresIn(root), decisionFiguresIn(root)),
+  measurementsPage(figures, buildFiguresIn(root), decisionFiguresIn(root), ipraFiguresIn(root)),
 );

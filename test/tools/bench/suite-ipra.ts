@@ -15,6 +15,9 @@ import { available } from "./measure.js";
 import { countInstructions, linkProgram, runProgram, selectPrograms } from "./suite.js";
 import type { SuiteProgram } from "./suite-programs.js";
 
+/** Seconds. GNU time has hundredths. */
+const shortestRun = 0.2;
+
 /** What there is of one side. */
 interface Side {
   linkSeconds: number;
@@ -74,7 +77,7 @@ async function measureIpra(program: SuiteProgram, options: IpraOptions): Promise
     figures[name] = {
       linkTime: ratio(on.linkSeconds, off.linkSeconds),
       instructions: ratio(on.instructions, off.instructions),
-      runTime: ratio(on.runSeconds, off.runSeconds),
+      runTime: off.runSeconds < shortestRun ? null : ratio(on.runSeconds, off.runSeconds),
       text: ratio(on.text, off.text),
       loaded: ratio(on.loaded, off.loaded),
     };

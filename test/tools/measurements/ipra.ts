@@ -9,8 +9,8 @@ export interface IpraFigure {
   readonly linkTime: number;
   /** Instructions that the program's own code executes. */
   readonly instructions: number;
-  /** Processor time of a run, least of several in turn. */
-  readonly runTime: number;
+  /** Processor time of a run, least of several in turn; null where it is too short to be measured. */
+  readonly runTime: number | null;
   readonly text: number;
   /** With unwind tables and constants. */
   readonly loaded: number;
@@ -36,12 +36,13 @@ export const ipraCompilers = [
 export const ipraFiguresIn = (root: string): IpraFigures =>
   JSON.parse(readFileSync(join(root, "fixtures/measurements/ipra.json"), "utf8")) as IpraFigures;
 
-const percent = (ratio: number): string => {
+const percent = (ratio: number | null): string => {
+  if (ratio === null || !Number.isFinite(ratio)) return "–";
   const text = (100 * (ratio - 1)).toFixed(2);
-  return Number.isFinite(ratio) ? `${text.startsWith("-") ? "" : "+"}${text}%` : "–";
+  return `${text.startsWith("-") ? "" : "+"}${text}%`;
 };
 
-const columns: readonly (readonly [string, (figure: IpraFigure) => number])[] = [
+const columns: readonly (readonly [string, (figure: IpraFigure) => number | null])[] = [
   ["link time", (figure) => figure.linkTime],
   ["run time", (figure) => figure.runTime],
   ["instructions", (figure) => figure.instructions],
@@ -62,7 +63,9 @@ function levelTable(level: string, programs: Readonly<Record<string, IpraOfProgr
     return [
       "**geometric mean**",
       name,
-      ...columns.map(([, of]) => `**${percent(geometricMean(figures.map(of)))}**`),
+      ...columns.map(
+        ([, of]) => `**${percent(geometricMean(figures.map(of).filter((ratio) => ratio !== null)))}**`,
+      ),
     ];
   });
   const head = [`-${level}`, "compiler", ...columns.map(([title]) => title)];
@@ -74,10 +77,10 @@ function levelTable(level: string, programs: Readonly<Record<string, IpraOfProgr
 /** @returns Markdown, the same for the same figures */
 export function ipraSection({ command, commit, levels }: IpraFigures): string {
   const tables = Object.entries(levels).map(([level, programs]) => levelTable(level, programs));
-  return `Programs that LLVM's own documentation of its interprocedural register allocation was measured with, from the LLVM test suite: SPASS (a
-prover), make_dparser (a parser generator), oggenc's encoder and sphereflake (C++). With it relative to without: LLVM's
-\`-enable-ipra\`, GCC's \`-fipa-ra\`, each at link time (\`${command}\`, at commit ${commit}; times are the least processor times of several runs in turn, and vary by some percent
-on a busy machine; instructions and bytes are exact).
+  return `Programs that LLVM's documentation of its own was measured with, from the LLVM test suite: SPASS (a prover), make_dparser (a parser
+generator), oggenc's encoder and sphereflake (C++). With it relative to without, at the link: LLVM's \`-enable-ipra\`, GCC's
+\`-fipa-ra\` (\`${command}\`, at commit ${commit}). Times are the least processor times of several runs in turn, and vary by some
+percent on a busy machine; "–" is a run of less than a fifth of a second. Instructions are those of the program's own code; these and bytes are exact.
 
 ${tables.join("\n")}`;
 }

@@ -3,6 +3,7 @@ import { geometricMean } from "../bench/tables.js";
 import { type BuildFigures, buildsSection } from "./builds.js";
 import { type DecisionFigures, decisionsSection } from "./decisions.js";
 import { type Figures, loaded, type ProgramBytes, ratios } from "./figures.js";
+import { type IpraFigures, ipraSection } from "./ipra.js";
 
 const base = "clang";
 /** Columns of the tables that are there, with their titles. */
@@ -62,7 +63,12 @@ function ipraTable(figures: Figures): string {
 }
 
 /** @returns the page as Markdown, the same for the same figures */
-export function measurementsPage(figures: Figures, builds: BuildFigures, decisions: DecisionFigures): string {
+export function measurementsPage(
+  figures: Figures,
+  builds: BuildFigures,
+  decisions: DecisionFigures,
+  ipra: IpraFigures,
+): string {
   return `# Measurements
 
 Made by \`${figures.command}\` at commit ${figures.commit}; \`npm run measurements\` writes this page, the
@@ -81,6 +87,7 @@ ${ratioTable(figures, ".text", ({ text }) => text)}
 .text with relative to without:
 
 ${ipraTable(figures)}
+${ipraSection(ipra)}
 ${decisionsSection(decisions)}
 ${buildsSection(builds)}
 ## What time is worth in code for size
