@@ -3,6 +3,7 @@
  *
  *  - One that nobody writes is a constant: loads from it fold, it lies in read-only memory, copies of it are merged.
  *  - A scalar that one function writes before it reads it lives on the stack, and so perhaps in a register.
+ *  - One that is only ever set to one value has that value where it is read after that (settled-variables.ts).
  *  - One whose address nobody compares or keeps has an address that means nothing; so have functions that are only
  *    called. Merging of constants and folding of functions ask for that.
  *
@@ -23,9 +24,10 @@
 import { Use, type VariableUses } from "../analysis/variable-uses.js";
 import type { Func, GlobalVariable, Module } from "../ir/module.js";
 import type { Constant } from "../ir/values.js";
-import { callGraph, variableUses } from "../pass/analyses.js";
+import { callGraph, dominators, variableUses } from "../pass/analyses.js";
 import type { ModulePass, PassContext } from "../pass/pass.js";
 import { movableVariables, moveToFrame, ownerOf } from "./frame-variables.js";
+import { foldSettled } from "./settled-variables.js";
 
 /** Bytes of zeros that may move from where they take no room in the file to where they do. */
 const smallZeros = 16;
@@ -64,6 +66,11 @@ class Optimiser {
       }
     }
     this.inferFunctions();
+    const folded = foldSettled(this.module, this.context);
+    if (folded > 0) {
+      this.context.count("folded", folded);
+      this.changed = true;
+    }
     for (const [fn, variables] of movableVariables(this.module, this.context.ofModule(callGraph), owned)) {
       moveToFrame(variables, fn, this.module);
       this.context.count("moved", variables.length);
@@ -109,8 +116,9 @@ export const globalopt: ModulePass = {
     constants: "variables made constant",
     moved: "variables moved into a frame",
     insignificant: "addresses found to mean nothing",
+    folded: "loads of variables after the one value they are set to",
   },
-  requires: [callGraph, variableUses],
+  requires: [callGraph, dominators, variableUses],
   preserves: [],
   run: (module, context) => new Optimiser(module, context).run(),
 };

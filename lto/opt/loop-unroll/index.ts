@@ -11,17 +11,19 @@
  * Why: what a round computes of its number is constant then, and what it shares with the last one is there. How often a loop
  * runs is often known at link time alone, by constants that came through calls. For speed.
  *
- * Method: innermost loops that control leaves at one block alone, inner ones first, so that a loop whose inner ones are gone
- * comes next. Each further round is a copy of the blocks in which the header's phis are what the round before passes on.
- * Linear in what is copied, which is bounded.
+ * Method: innermost loops that are left after a known number of rounds, inner ones first, so that a loop whose inner ones are
+ * gone comes next. Each further round is a copy of the blocks in which the header's phis are what the round before passes on.
+ * Loops without inner ones may have more ways out (a search that ends where it finds something), which every round keeps;
+ * such a loop is closed first (early-exits.ts). Linear in what is copied, which is bounded.
  *
- * Proof obligations: one block alone leads back, one alone leads out, and that dominates the other: each round asks once; the
- * number of rounds is exact (trip-count.ts), or a multiple of the rounds that are written out, so that only the last of them
- * asks; what follows the question in the very last round never runs; nothing in the loop forbids copies (`noduplicate`, assembly, addresses of blocks). Alias scopes of each round are its own.
+ * Proof obligations: one block alone leads back, one asks whether the rounds are over, and that dominates the other: each
+ * round that is not left before asks once; the number of rounds is exact (trip-count.ts), or a multiple of the rounds that
+ * are written out, so that only the last of them asks; what follows the question in the very last round never runs; nothing
+ * in the loop forbids copies (`noduplicate`, assembly, addresses of blocks). Alias scopes of each round are its own.
  * Breaks if: a value of a round other than the last is used outside, or in the next round other than by a phi of the header.
  */
 import type { DominatorTree } from "../../analysis/dominators.js";
-import { foldSingleEntryPhis, jumpTo, phisOf } from "../../ir/cfg-edit.js";
+import { foldSingleEntryPhis, jumpTo, phisOf, removePhiEntry } from "../../ir/cfg-edit.js";
 import { CloneMap, cloneBlocks, jumpsToAddresses } from "../../ir/clone.js";
 import { type DebugRecord, recordsIn } from "../../ir/debug-records.js";
 import type { Editor } from "../../ir/editor.js";
@@ -32,6 +34,7 @@ import { constBool, type Value } from "../../ir/values.js";
 import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
 import { type ExitEdge, exitEdges, type Loop, Loops, mayLoop } from "../loops/loop.js";
+import { addRound, closeLoop, earlyEntries, redirect } from "./early-exits.js";
 import { tripCount } from "./trip-count.js";
 
 /**
@@ -43,6 +46,8 @@ const mostPart = 40;
 /** Rounds at most. */
 const mostRounds = 64;
 const mostPartRounds = 8;
+/** Ways out at most, of a loop that is written out. */
+const mostExits = 8;
 /** Instructions that a function may grow by. */
 const mostGrowth = 2000;
 
@@ -68,6 +73,13 @@ export const loopUnroll: FunctionPass = {
     const withInner = new Set<Loop>();
     let growth = 0;
     let changed = false;
+    // While blocks have the numbers by which they were found.
+    for (const [loop, way] of ways)
+      if (way.early.length > 0) {
+        const isClosed = planOf(loop, way, 0) !== null && closeLoop(fn.edit(), loop, tree);
+        if (isClosed) changed = true;
+        else ways.delete(loop);
+      }
     for (const loop of found.all.toReversed()) {
       if (changed) fn.edit().sweep();
       const way = withInner.has(loop) ? undefined : ways.get(loop);
@@ -89,7 +101,10 @@ export const loopUnroll: FunctionPass = {
 /** How control goes round in a loop and leaves it. */
 interface Ways {
   readonly latch: Block;
+  /** Where a known number of rounds ends. */
   readonly exit: ExitEdge;
+  /** Others, by which control may leave before. */
+  readonly early: readonly ExitEdge[];
 }
 
 interface Plan extends Ways {
@@ -100,18 +115,31 @@ interface Plan extends Ways {
 }
 
 /**
- * Of a loop that has one edge back and one out, and asks in each round. The numbers of blocks are the tree's. Both edges are
- * of the loop's own blocks, which stay when loops in it are written out; what else the latch leads to would be a cycle that
- * is no loop.
+ * Of a loop that has one edge back, and asks in each round whether it is the last. The numbers of blocks are the tree's. Both
+ * edges are of the loop's own blocks, which stay when loops in it are written out; what else the latch leads to would be a
+ * cycle that is no loop.
  */
 function waysOf(loop: Loop, found: Loops, tree: DominatorTree): Ways | null {
   const latches = loop.blocks.filter(({ terminator }) => terminator.blocks.includes(loop.header));
   const edges = exitEdges(loop);
-  if (latches.length !== 1 || edges.length !== 1) return null;
-  const [latch, exit] = [latches[0]!, edges[0]!];
-  if (found.of[latch.id] !== loop || found.of[exit.from.id] !== loop) return null;
-  if (latch !== exit.from && latch.terminator.op !== Op.Br) return null;
-  return tree.dominates(exit.from.id, latch.id) ? { latch, exit } : null;
+  if (latches.length !== 1 || edges.length === 0 || edges.length > mostExits) return null;
+  const latch = latches[0]!;
+  if (found.of[latch.id] !== loop) return null;
+  const asks = edges.filter(({ from }) => found.of[from.id] === loop && tree.dominates(from.id, latch.id));
+  if (edges.length === 1) {
+    const exit = asks[0];
+    if (exit === undefined || (latch !== exit.from && latch.terminator.op !== Op.Br)) return null;
+    return { latch, exit, early: [] };
+  }
+  if (latch.terminator.blocks.filter((block) => block === loop.header).length !== 1) return null;
+  if (loop.blocks.some(({ id }) => found.of[id] !== loop)) return null;
+  let least = Number.POSITIVE_INFINITY;
+  let exit: ExitEdge | null = null;
+  for (const edge of asks) {
+    const count = tripCount(loop, latch, edge) ?? Number.POSITIVE_INFINITY;
+    if (count < least) [least, exit] = [count, edge];
+  }
+  return exit === null ? null : { latch, exit, early: edges.filter((edge) => edge !== exit) };
 }
 
 function planOf(loop: Loop, ways: Ways, growth: number): Plan | null {
@@ -128,7 +156,7 @@ function planOf(loop: Loop, ways: Ways, growth: number): Plan | null {
     (count <= mostRounds && (size.kept * count <= mostWhole || asked?.unroll === "full") && fits)
   )
     return { ...ways, rounds: count, isWhole: true, growth: size.all * (count - 1) };
-  if (size.calls > 0) return null;
+  if (size.calls > 0 || ways.early.length > 0) return null;
   for (let rounds = mostPartRounds; rounds > 1; rounds--)
     if (count % rounds === 0 && size.all * rounds <= mostPart)
       return { ...ways, rounds, isWhole: false, growth: size.all * (rounds - 1) };
@@ -176,7 +204,7 @@ function sizeOf({ blocks, header }: Loop): { all: number; kept: number; calls: n
 
 const isIntegerCast = (op: Op): boolean => op === Op.Trunc || op === Op.ZExt || op === Op.SExt;
 
-function unroll(editor: Editor, loop: Loop, { latch, exit, rounds, isWhole }: Plan): void {
+function unroll(editor: Editor, loop: Loop, { latch, exit, early, rounds, isWhole }: Plan): void {
   const { header } = loop;
   const { from, index, to } = exit;
   const stays = from.terminator.blocks[1 - index]!;
@@ -190,6 +218,8 @@ function unroll(editor: Editor, loop: Loop, { latch, exit, rounds, isWhole }: Pl
   /** What stands for a value, and for a block, of the first round in the last one that was made. */
   let inRound = (value: Value): Value => value;
   let blockInRound = (block: Block): Block => block;
+  const entries = earlyEntries(early);
+  const back = latch.terminator.blocks.indexOf(header);
   for (let round = 1; round < rounds; round++) {
     const map = new CloneMap();
     const copies = cloneBlocks(originals, map);
@@ -202,20 +232,25 @@ function unroll(editor: Editor, loop: Loop, { latch, exit, rounds, isWhole }: Pl
     const byPhi = new Map<Value, Value>(phis.map((phi, i) => [phi, values[i]!]));
     for (const phi of phis) editor.replace(map.value(phi) as Inst, byPhi.get(phi)!);
     // The round before goes on here, whatever it asked.
-    if (from !== latch) endWith(editor, blockInRound(from), jumpTo(blockInRound(stays)));
-    endWith(editor, blockInRound(latch), jumpTo(map.block(header)));
+    const before = blockInRound(latch);
+    if (from !== latch) {
+      endWith(editor, blockInRound(from), jumpTo(blockInRound(stays)));
+      redirect(editor, before, back, map.block(header));
+    } else endWith(editor, before, jumpTo(map.block(header)));
     inRound = (value) => byPhi.get(value) ?? map.value(value);
     blockInRound = (block) => map.block(block);
+    addRound(editor, entries, inRound, blockInRound);
   }
   // All are found before one is changed: what stands for a value may be another one of the first round.
   const outside: (readonly [user: Inst, slot: number, value: Value])[] = [];
   for (const { insts } of originals)
     for (const inst of insts)
       editor.uses.forEach(inst, (user, slot) => {
-        if (!inside.has(user.parent!)) outside.push([user, slot, inRound(inst)]);
+        const isEarly = early.length > 0 && user.op === Op.Phi && user.blocks[slot] !== from;
+        if (!inside.has(user.parent!) && !isEarly) outside.push([user, slot, inRound(inst)]);
       });
   for (const [user, slot, value] of outside) editor.setOperand(user, slot, value);
-  if (editor.body.hasDebug) speakOfLast(editor, originals, inside, inRound);
+  if (editor.body.hasDebug && early.length === 0) speakOfLast(editor, originals, inside, inRound);
   const last = blockInRound(latch);
   for (const phi of phisOf(to)) editor.setIncomingBlock(phi, phi.blocks.indexOf(from), blockInRound(from));
   if (from === latch && isWhole) endWith(editor, last, jumpTo(to));
@@ -226,8 +261,10 @@ function unroll(editor: Editor, loop: Loop, { latch, exit, rounds, isWhole }: Pl
     again.hints = hints;
     endWith(editor, blockInRound(from), again);
     // What follows the question in the very last round is reached no more, and goes with the branch.
-    if (from !== latch)
+    if (from !== latch) {
+      for (const edge of early) if (edge.from === latch) removePhiEntry(editor, edge.to, last);
       endWith(editor, last, isWhole ? makeInst(Op.Unreachable, voidType, [], null) : jumpTo(header));
+    }
   }
   for (const [i, phi] of phis.entries()) {
     const at = phi.blocks.indexOf(latch);
@@ -240,7 +277,7 @@ function unroll(editor: Editor, loop: Loop, { latch, exit, rounds, isWhole }: Pl
   if (isWhole) foldSingleEntryPhis(editor, header);
 }
 
-/** What is said outside of the loop of values of the first round is true of those of the last one. */
+/** What is said outside of the loop, which is left at one place, of values of the first round is true of those of the last one. */
 function speakOfLast(
   editor: Editor,
   originals: readonly Block[],
