@@ -14,6 +14,12 @@ import { type Caller, callersOf, headerFunctions, programHead, programMain } fro
 import { type ThreadPool, threadPool } from "./in-process.js";
 import { mapLimit, run } from "./process.js";
 
+/** A function that may use more features. */
+const withFeatures = (text: string, features: string): string =>
+  text.startsWith("__attribute__")
+    ? text.replace('target("', `target("${features},`)
+    : `__attribute__((target("${features}"))) ${text}`;
+
 /** Where clang has its headers. */
 export async function headerFolder(clang: string): Promise<string> {
   const { stdout } = await run([clang, "-print-resource-dir"]);
@@ -37,7 +43,9 @@ export async function accepted(
   dir: string,
 ): Promise<readonly Caller[]> {
   let left = [...callers];
-  for (let turn = 0; turn < 40; turn++) {
+  const given = new Set<string>();
+  // Of those of one kind clang tells one a turn; each turn leaves fewer, or gives one its features.
+  for (let turn = 0; turn < 500; turn++) {
     const file = join(dir, "all.c");
     writeFileSync(file, programHead + left.map((c) => `${c.text}\n`).join(""));
     const head = programHead.split("\n").length;
@@ -68,7 +76,19 @@ export async function accepted(
         ),
       ].map((m) => Number(m[1]) - head),
     );
+    const needs = new Map(
+      [...stderr.matchAll(/all\.c:(\d+):\d+: error: '\w+' needs target feature ([\w.,-]+)/g)].map((m) => [
+        Number(m[1]) - head,
+        m[2]!,
+      ]),
+    );
     left = left.flatMap((caller, i) => {
+      const features = needs.get(i);
+      // Macros have no features of their own in headers.
+      if (features !== undefined && !given.has(caller.symbol)) {
+        given.add(caller.symbol);
+        return [{ ...caller, text: withFeatures(caller.text, features) }];
+      }
       if (asVoid.has(i) && !caller.isVoid)
         return [
           { ...caller, isVoid: true, text: caller.text.replace(/__typeof__\((.*)\) r = \1;.*$/, "$1; }") },

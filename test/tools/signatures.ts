@@ -2,7 +2,7 @@
  * `npm run signatures -- --count N --seed S`: random signatures (signature-programs.ts) across the boundary to native
  * code, in both directions: one file compiled and linked by the tool under test, the other by a native compiler. A
  * program whose sides are both native comes first: where that fails the compilers disagree, and nothing is said of ours;
- * nor is it where the native compiler breaks down (GCC 12, with some of AVX-512).
+ * nor where the native compiler breaks down (GCC 12, with some of AVX-512).
  * Options of the link and the side that is native rotate with the seed. Programs that fail are kept.
  */
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** For speed: constants leave loops that have room for them, and sums that are indexes become part of addresses. */
+/** For speed: constants leave loops that have room for them, and sums that are indexes become part of addresses. Pointers step in place. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -213,5 +213,40 @@ int main(void) {
     const built = await run(["cc", "-w", "-O0", main, join(folder, "p.s"), "-o", program, "-no-pie"]);
     expect(built.stderr).toBe("");
     expect(String((await run([program])).stdout)).toBe("0 wrong\n");
+  });
+});
+
+/** Counts backwards from the end of an array; `uses` are of the pointer before the step. */
+const backwards = (name: string, uses: string, base = "%p"): string => `
+define i32 @${name}(ptr %p, i32 %x) {
+entry:
+  br label %loop
+loop:
+  %at = phi ptr [ ${base}, %entry ], [ %before, %next ]
+  %n = phi i32 [ 0, %entry ], [ %n1, %next ]
+  ${uses}
+  %before = getelementptr i32, ptr %at, i64 -1
+  %v = load i32, ptr %before
+  %n1 = add i32 %n, %v
+  %c = icmp eq i32 %v, 0
+  br i1 %c, label %end, label %next
+next:
+  store i32 %x, ptr %before
+  br label %loop
+end:
+  ret i32 %n1
+}
+`;
+
+describe.each(["3", "z"])("a pointer that steps before it is used (-O%s)", (level) => {
+  it("is stepped in place", async () => {
+    const text = await compile(backwards("alone", ""), level);
+    const code = part(text, "alone");
+    expect(code).not.toMatch(/-4\(%r/);
+    expect(code).not.toMatch(/movq/);
+  });
+  it("is not, where the pointer before is wanted, too", async () => {
+    const text = await compile(backwards("both", "store volatile i32 1, ptr %at"), level);
+    expect(part(text, "both")).toMatch(/-4/);
   });
 });

@@ -134,9 +134,26 @@ function foldGep(s: Selector, mode: AddressMode, gep: Extract<Inst, { op: Op.Get
     mode.index = variable;
     mode.scale = scale;
   }
+  if (variable === null && isStep(s, gep)) return false;
   mode.disp += offset;
   mode.base = gep.operands[0]!;
   return true;
+}
+
+/**
+ * What a pointer becomes in the next round, where nobody else asks for the pointer: `*--p`. It is there anyway, and accesses
+ * by way of the pointer before would keep that in a register of its own, with a copy each round.
+ */
+function isStep({ optimize, values }: Selector, gep: InstWith<Op.GetElementPtr>): boolean {
+  const base = gep.operands[0]!;
+  return (
+    optimize &&
+    base.valueKind === "inst" &&
+    base.op === Op.Phi &&
+    base.parent === gep.parent &&
+    values.uses[base.id] === 1 &&
+    base.operands.includes(gep)
+  );
 }
 
 /**
