@@ -2,7 +2,7 @@
 import { dirname, resolve } from "node:path";
 import { parseBudget, verdicts } from "../../formats/size-report/budget.js";
 import type { SizeReport } from "../../formats/size-report/schema.js";
-import { loadProgram, readInput } from "./load.js";
+import { checkComparable, loadProgram, readInput } from "./load.js";
 import type { Services } from "./main.js";
 import { type Cell, formatTable, type TableForm } from "./table.js";
 
@@ -21,6 +21,7 @@ export async function checkBudget(
     budget.baseline === null
       ? null
       : await loadProgram(resolve(host.cwd, dirname(file), budget.baseline), {}, host);
+  if (baseline !== null) checkComparable([budget.baseline!, baseline], [report.file, report]);
   const all = verdicts(budget, report, baseline);
   for (const { view, pattern, isEmpty } of all)
     if (isEmpty) complain("warning", `budget ${file}: no ${view} is named ${pattern}`);

@@ -4,7 +4,7 @@ import type { SizeReport } from "../../formats/size-report/schema.js";
 import { rowsOf, type View } from "../../formats/size-report/views.js";
 import { demangler } from "./demangle.js";
 import { addForms, formOf, parseNumber } from "./forms.js";
-import { loadProgram } from "./load.js";
+import { checkComparable, loadProgram } from "./load.js";
 import type { AddSubcommand, Services } from "./main.js";
 import { type Cell, formatTable, type TableForm } from "./table.js";
 
@@ -42,6 +42,7 @@ async function diff(
 ): Promise<number> {
   const before = await loadProgram(oldFile, { hashes: true }, host);
   const after = await loadProgram(newFile, { hashes: true }, host);
+  checkComparable([oldFile, before], [newFile, after]);
   if (options.html !== undefined) {
     const { writePage } = await import("./page.js");
     const request = { report: after, before, measured: null, demangle: options.demangle };
@@ -78,7 +79,7 @@ function viewDifference(
 ): string | null {
   const old = new Map(rowsOf(before, view).map(({ name, total }) => [name, total]));
   const now = new Map(rowsOf(after, view).map(({ name, total }) => [name, total]));
-  if (view !== "section" && old.size + now.size <= 4) return null;
+  if (old.size + now.size <= (view === "section" ? 0 : 4)) return null;
   const lines = [...new Set([...old.keys(), ...now.keys()])].map((name) => {
     const [a, b] = [old.get(name) ?? 0, now.get(name) ?? 0];
     return { name, a, b };

@@ -75,3 +75,18 @@ export async function loadProgram(file: string, options: LoadOptions, host: Host
   const hashOf = options.hashes === true ? (await import("../../formats/code/code-hash.js")).codeHash : null;
   return attributed(file, () => programReport(new Image(bytes), file, { link, map, hashOf }));
 }
+
+/**
+ * What a link wrote has none of what the linker adds, so that beside a program everything else would seem new.
+ * @throws InputError when only one is a link's report
+ */
+export function checkComparable(
+  [oldFile, before]: readonly [string, SizeReport],
+  [newFile, after]: readonly [string, SizeReport],
+): void {
+  if (before.kind === after.kind) return;
+  const [link, program] = before.kind === "link" ? [oldFile, newFile] : [newFile, oldFile];
+  throw new InputError(
+    `${link} is what a link wrote, ${program} is a linked program: compare two of a kind (what tsc-lto size --json saved is a program's)`,
+  );
+}

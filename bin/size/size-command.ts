@@ -7,7 +7,7 @@ import { type Row, rowsOf, sumOf, topRows, type View, views } from "../../format
 import { checkBudget } from "./budget-check.js";
 import { demangler } from "./demangle.js";
 import { addForms, formOf, parseNumber } from "./forms.js";
-import { loadProgram } from "./load.js";
+import { checkComparable, loadProgram } from "./load.js";
 import type { AddSubcommand, Services } from "./main.js";
 import { type Cell, formatTable, type TableForm } from "./table.js";
 
@@ -72,6 +72,7 @@ async function size(program: string, options: SizeOptions, services: Services): 
   if (options.html !== undefined) {
     const { readMeasured, writePage } = await import("./page.js");
     const before = options.before === undefined ? null : await loadProgram(options.before, {}, host);
+    if (before !== null) checkComparable([options.before!, before], [program, report]);
     const measured = options.measured === undefined ? null : readMeasured(options.measured, host);
     await writePage(options.html, { report, before, measured, demangle: options.demangle }, host);
     return 0;

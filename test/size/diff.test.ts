@@ -128,6 +128,24 @@ describe("two builds of a program", () => {
     expect(JSON.parse(saved.out)).toMatchObject({ differences: all });
   });
 
+  it("are not compared with what a link wrote, which lacks what the linker adds", async () => {
+    const link: SizeReport = { ...report({ name: "f", bytes: { code: 5 } }), kind: "link", sections: [] };
+    writeFileSync(join(folder, "link.json"), printReport(link));
+    writeFileSync(join(folder, "program.json"), printReport(report({ name: "f", bytes: { code: 5 } })));
+    writeFileSync(join(folder, "mixed.json"), '{ "baseline": "link.json", "total": 9 }');
+    const err =
+      "tsc-lto: error: link.json is what a link wrote, program.json is a linked program: compare two of a kind (what tsc-lto size --json saved is a program's)\n";
+    for (const args of [
+      ["diff", "link.json", "program.json"],
+      ["diff", "program.json", "link.json"],
+      ["size", "program.json", "--html", "mixed.html", "--before", "link.json"],
+    ])
+      expect(await run(...args)).toEqual({ code: 1, out: "", err });
+    expect(await run("size", "program.json", "--budget", "mixed.json")).toMatchObject({ code: 1, out: "" });
+    const { code, out } = await run("diff", "link.json", "link.json");
+    expect([code, out.split("\n")[0]]).toEqual([0, expect.stringMatching(/^symbol /)]);
+  });
+
   it("as text and as Markdown", async () => {
     const text = (await run("diff", "old", "new")).out;
     expect(text).toMatch(/^more +new +0 +\d+ +\+\d+$/m);
