@@ -5,26 +5,70 @@ quantize:
 	movl	%esi, %ebx
 	movl	%edi, %ebp
 	call	magnitude
-	movl	%eax, %edx
-	xorl	%eax, %eax
-	jmp	.LBB1_1
-.LBB1_3:
+	movl	%eax, %ecx
+	leal	(%rbx,%rbx), %eax
+	cmpl	%eax, %ecx
+	jg	.LBB0_2
+	xorl	%ecx, %ecx
+.LBB0_15:
 	movq	%rcx, %rax
-.LBB1_1:
-	movl	%ebx, %ecx
-	imull	steps(,%rax,4), %ecx
-	cmpl	%ecx, %edx
-	jle	.LBB1_4
-	leaq	1(%rax), %rcx
-	cmpq	$8, %rcx
-	jne	.LBB1_3
-.LBB1_4:
-	movq	%rax, %rcx
-	negl	%ecx
+	negl	%eax
 	testl	%ebp, %ebp
-	cmovnsl	%eax, %ecx
-	movl	%ecx, %eax
+	cmovnsl	%ecx, %eax
 	popq	%rcx
 	popq	%rbp
 	popq	%rbx
 	ret
+.LBB0_2:
+	leal	(%rbx,%rbx,4), %eax
+	cmpl	%eax, %ecx
+	jg	.LBB0_4
+	movl	$1, %ecx
+	movq	%rcx, %rax
+	negl	%eax
+	testl	%ebp, %ebp
+	cmovnsl	%ecx, %eax
+	popq	%rcx
+	popq	%rbp
+	popq	%rbx
+	ret
+.LBB0_4:
+	imull	$11, %ebx, %eax
+	cmpl	%eax, %ecx
+	jg	.LBB0_6
+	movl	$2, %ecx
+	movq	%rcx, %rax
+	negl	%eax
+	testl	%ebp, %ebp
+	cmovnsl	%ecx, %eax
+	popq	%rcx
+	popq	%rbp
+	popq	%rbx
+	ret
+.LBB0_6:
+	imull	$23, %ebx, %eax
+	cmpl	%eax, %ecx
+	jg	.LBB0_8
+	movl	$3, %ecx
+	jmp	.LBB0_15
+.LBB0_8:
+	imull	$47, %ebx, %eax
+	cmpl	%eax, %ecx
+	jg	.LBB0_10
+	movl	$4, %ecx
+	jmp	.LBB0_15
+.LBB0_10:
+	imull	$95, %ebx, %eax
+	cmpl	%eax, %ecx
+	jg	.LBB0_12
+	movl	$5, %ecx
+	jmp	.LBB0_15
+.LBB0_12:
+	imull	$191, %ebx, %eax
+	cmpl	%eax, %ecx
+	jg	.LBB0_14
+	movl	$6, %ecx
+	jmp	.LBB0_15
+.LBB0_14:
+	movl	$7, %ecx
+	jmp	.LBB0_15
