@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 
 /**
  * A program with work for several units: leaves, callers, a recursive component, calls through a table.
- * @param count of callers; there are twice as many leaves
+ * @param count of callers, at least 6; there are twice as many leaves
  */
 export function unitProgram(change = "", count = 200): string {
   const body = (i: number, callee: string): string => {

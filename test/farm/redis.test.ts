@@ -17,6 +17,8 @@ const command = builtCommands();
 const callers = 120;
 const unitProgram = (change = ""): string => unitProgramOf(change, callers);
 const all = 3 * callers + 4;
+/** Where nobody compiles units. */
+const tiny = unitProgramOf("", 6);
 const phases = [2 * callers, callers, all];
 const folder = mkdtempSync(join(tmpdir(), "farm-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -105,7 +107,7 @@ describe("what is kept in Redis", () => {
 
 describe.skipIf(!hasRedis)("a farm on Redis", () => {
   const server = new RedisServer();
-  const plain = { text: "", edited: "" };
+  const plain = { text: "", edited: "", tiny: "" };
   const workers: WorkerProgram[] = [];
   let redis: Redis;
   const farm = [`--farm=${server.address}`];
@@ -137,7 +139,9 @@ describe.skipIf(!hasRedis)("a farm on Redis", () => {
     redis.on("error", () => {});
     plain.text = (await link(unitProgram(), ["-j1"])).text;
     plain.edited = (await link(unitProgram(edit), ["-j1"])).text;
+    plain.tiny = (await link(tiny, ["-j1"])).text;
     expect(plain.text).not.toBe("");
+    expect(plain.tiny).not.toBe("");
   }, 240_000);
   afterAll(async () => {
     await Promise.all(workers.map((worker) => worker.end("SIGKILL")));
@@ -272,17 +276,17 @@ describe.skipIf(!hasRedis)("a farm on Redis", () => {
   );
 
   it("ends in an error where it cannot be reached, lets nobody in, or lacks its packages", async () => {
-    const missing = await link(unitProgram(), ["--farm=unix:///nowhere/redis.sock"]);
+    const missing = await link(tiny, ["--farm=unix:///nowhere/redis.sock"]);
     expect(missing).toMatchObject({ status: 1 });
     expect(missing.said).toMatch(/error: cannot use the farm unix:\/\/\/nowhere\/redis.sock: /);
     const locked = new RedisServer();
     try {
       await locked.start("--requirepass", "sesame");
       const words = [`--farm=${locked.address}`];
-      expect((await link(unitProgram(), words)).said).toMatch(/error: cannot use the farm .*NOAUTH/);
+      expect((await link(tiny, words)).said).toMatch(/error: cannot use the farm .*NOAUTH/);
       const env = { TSC_LTO_REDIS_PASSWORD: "sesame" };
-      expect(await link(unitProgram(), words, env)).toMatchObject({ status: 0, text: plain.text });
-      const wrong = await link(unitProgram(), words, { TSC_LTO_REDIS_PASSWORD: "parsley" });
+      expect(await link(tiny, words, env)).toMatchObject({ status: 0, text: plain.tiny });
+      const wrong = await link(tiny, words, { TSC_LTO_REDIS_PASSWORD: "parsley" });
       expect(wrong.said).toMatch(/error: cannot use the farm .*WRONGPASS/);
       for (const { said } of [missing, wrong]) expect(said).not.toMatch(/parsley|^\s+at /m);
     } finally {
@@ -296,7 +300,7 @@ const resolve = Module._resolveFilename;
 Module._resolveFilename = (name, ...rest) => resolve(name === "ioredis" ? "/nowhere/ioredis" : name, ...rest);
 `,
     );
-    const absent = await link(unitProgram(), farm, { NODE_OPTIONS: `--require=${hide}` });
+    const absent = await link(tiny, farm, { NODE_OPTIONS: `--require=${hide}` });
     expect(absent.said).toContain(
       "error: a farm on Redis needs the package ioredis, which is not installed beside tsc-lto: npm install bullmq@6 ioredis@5",
     );
@@ -323,11 +327,9 @@ Module._resolveFilename = (name, ...rest) => resolve(name === "ioredis" ? "/nowh
       try {
         await secure.start("--tls-port", String(port), "--tls-auth-clients", "no", ...files);
         const words = [`--farm=rediss://localhost:${port}`];
-        const trusted = await link(unitProgram(), words, { TSC_LTO_REDIS_CACERT: certificate });
-        expect(trusted).toMatchObject({ status: 0, text: plain.text });
-        expect((await link(unitProgram(), words)).said).toMatch(
-          /error: cannot use the farm rediss:.*certificate/,
-        );
+        const trusted = await link(tiny, words, { TSC_LTO_REDIS_CACERT: certificate });
+        expect(trusted).toMatchObject({ status: 0, text: plain.tiny });
+        expect((await link(tiny, words)).said).toMatch(/error: cannot use the farm rediss:.*certificate/);
       } finally {
         await secure.close();
       }
@@ -336,9 +338,9 @@ Module._resolveFilename = (name, ...rest) => resolve(name === "ioredis" ? "/nowh
   );
 
   it("is not for links that want to see functions compiled, or have a distributor", async () => {
-    const seen = await link(unitProgram(), [...farm, "--check-regalloc"]);
+    const seen = await link(tiny, [...farm, "--check-regalloc"]);
     expect(seen.said).toContain("warning: --farm: other options ask to see functions compiled");
-    const both = await link(unitProgram(), [...farm, "--thinlto-distributor=/bin/true"]);
+    const both = await link(tiny, [...farm, "--thinlto-distributor=/bin/true"]);
     expect(both.said).toContain(
       "error: --thinlto-distributor and --farm: only one of them can have the functions",
     );
