@@ -258,6 +258,8 @@ export function signalGroup(program: ChildProcess, signal: NodeJS.Signals | 0): 
 
 function cleanUp(): void {
   for (const give of lent) give();
+  // Left to themselves they would write their outputs later: a fault may end the process while they run.
+  for (const program of programs.keys()) signalGroup(program, "SIGKILL");
   for (const path of temporaries) fs.rmSync(path, { force: true, recursive: true });
   if (state.ending === undefined) return;
   for (const output of programs.values()) if (output !== undefined) removeIfChanged(output);

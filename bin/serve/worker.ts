@@ -31,7 +31,8 @@ export function work(load: (command: CommandName) => Promise<Main>, loaded: () =
   const asking: (() => void)[] = [];
   let isFirst = true;
   const send = (message: FromWorker): void => {
-    if (process.connected) process.send!(message);
+    // A service that has just been killed is noticed by its end, not by an error in the middle of what is done.
+    if (process.connected) process.send!(message, undefined, undefined, () => {});
   };
   setWitness({
     temporary: (path, exists) => send({ kind: "temporary", path, exists }),
