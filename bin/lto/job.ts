@@ -300,6 +300,7 @@ class Job {
     const assembly = await assemblyFile(options, scratch);
     const collector = new ClaimCollector();
     const { sizeReport } = this;
+    const sizes: Remark[] = [];
     const threads = {
       slots: new Slots(
         services.host.workers ? (options.jobs ?? availableParallelism()) : 1,
@@ -327,6 +328,9 @@ class Job {
             return sizeReport?.accept(report.facts);
           case "place":
             return sizeReport?.place(report.place);
+          case "remark":
+            sizes.push(report.remark);
+            return;
           case "machine":
             return scratch.write(report.text);
           default:
@@ -343,7 +347,8 @@ class Job {
       }
       this.complain(file?.close() ?? null);
       const { statistics, usage } = generated;
-      return { generated, code: { statistics, usage }, passes: generated.passes };
+      const told = mergeReports([generated.passes, { ...emptyReport, remarks: sizes }]);
+      return { generated, code: { statistics, usage }, passes: told };
     } finally {
       await engine?.close();
       threads.slots.close();
@@ -518,6 +523,7 @@ function reportRequests({
     machine: emit === "machine",
     claims: checkIpra,
     facts: sizeReport !== null && emit === "asm",
+    remarks: passes.optRemarksFilename === null ? null : { passes: passes.optRemarksPasses },
   };
 }
 

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { main } from "../../bin/lto/main.js";
+import { parseRemarks } from "../../formats/size-report/remarks.js";
 import { formatRemarks } from "../../lto/pass/remarks.js";
 import { fixtureBytes } from "../bitcode/fixture.js";
 import { capture, type Outcome, temporaryFolder } from "../support/command.js";
@@ -27,7 +28,7 @@ describe("--opt-remarks-filename", () => {
   it("writes what the inliner decided, and why", async () => {
     writeFileSync(path("a.ll"), program(""));
     const file = path("remarks.yaml");
-    await lto(["-O2", `--opt-remarks-filename=${file}`]);
+    await lto(["-O2", `--opt-remarks-filename=${file}`, "--opt-remarks-passes=^inl"]);
     const written = readFileSync(file, "utf8");
     expect(written).toContain(
       [
@@ -49,6 +50,40 @@ describe("--opt-remarks-filename", () => {
     expect(readFileSync(file, "utf8")).toBe("");
     await lto(["-O2", `-mllvm=-pass-remarks-output=${file}`, "-mllvm=-pass-remarks-filter=inl"]);
     expect(readFileSync(file, "utf8")).toBe(written);
+  });
+  it("says how many instructions each function has, and its stack, by LLVM's names", async () => {
+    const text = `declare void @take(ptr, i32)
+define void @noted(i32 %n) {
+  %room = alloca [4 x i64]
+  call void asm sideeffect "nop", ""()
+  call void @take(ptr %room, i32 %n)
+  ret void
+}
+define i32 @leaf(i32 %a) {
+  %b = mul i32 %a, 41
+  ret i32 %b
+}
+`;
+    writeFileSync(path("a.ll"), text);
+    const file = path("remarks.yaml");
+    await lto(["-Oz", "-r", `--opt-remarks-filename=${file}`, "--opt-remarks-passes=asm-|prolog"]);
+    const told = parseRemarks(readFileSync(file, "utf8")).map((one) => [
+      one.function,
+      one.name,
+      one.facts[0]!,
+    ]);
+    const assembly = readFileSync(path("a.s"), "utf8");
+    for (const name of ["noted", "leaf"]) {
+      const [, body] = new RegExp(`^${name}:\\n([^]*?)\\n\\s*(?:\\.size|\\.p2align)`, "m").exec(assembly)!;
+      const lines = body!.split("\n").filter((line) => /^\s+[a-z]/.test(line));
+      expect(told).toContainEqual([name, "InstructionCount", ["NumInstructions", String(lines.length)]]);
+      const room = lines.map((line) =>
+        /push/.test(line) ? 8 : Number(/sub\S*\s.*?(\d+)/.exec(line)?.[1] ?? 0),
+      );
+      const stack = room.reduce((sum, bytes) => sum + bytes, 8);
+      expect(told).toContainEqual([name, "StackSize", ["NumStackBytes", String(stack)]]);
+    }
+    expect(told).toHaveLength(4);
   });
   it("says why a call cannot be inlined", async () => {
     const file = path("remarks.yaml");
