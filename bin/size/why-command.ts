@@ -102,6 +102,13 @@ function about({ name, kind, bytes, file, madeBy, madeOf, standsFor }: SymbolRep
   return `${name}: ${parts.join(", ")}\n`;
 }
 
+/** How a function that unknown code does not enter is entered. */
+function entrances({ calls, mentions }: ReturnType<Explainer["usersOf"]>): string {
+  const pointers = "calls by pointer that are known";
+  if (mentions.length === 0) return calls.length === 0 ? pointers : shortened(calls);
+  return `${calls.length === 0 ? "" : `${shortened(calls)} and `}${pointers}; its address is in ${shortened(mentions)}`;
+}
+
 const text: Readonly<Record<Question, (symbol: SymbolReport, explainer: Explainer) => string>> = {
   kept(symbol, explainer) {
     const kept = explainer.kept(symbol);
@@ -116,8 +123,7 @@ const text: Readonly<Record<Question, (symbol: SymbolReport, explainer: Explaine
     const { open } = symbol;
     if (open === undefined) return "open: the report does not say\n";
     if (open.length > 0) return `open:\n${open.map((reason) => `  ${reason}\n`).join("")}`;
-    const { calls } = explainer.usersOf(symbol);
-    return `closed: ${symbol.kind === "function" ? `entered only from ${calls.length === 0 ? "calls by pointer that are known" : shortened(calls)}` : "used only in the program"}\n`;
+    return `closed: ${symbol.kind === "function" ? `entered only from ${entrances(explainer.usersOf(symbol))}` : "used only in the program"}\n`;
   },
   mask(symbol, explainer) {
     const { registers } = symbol;

@@ -320,6 +320,14 @@ describe("the command", () => {
       "kept: from main, the entry\n  calls a (there are other ways)\n  calls c (there are other ways)\n  calls e\n  calls f\n  every way leads through c, e\n",
     );
     expect((await run("why", "e", "open", "--report=p.json")).out).toContain("closed: entered only from c\n");
+    const report = JSON.parse(readFileSync(path("p.json"), "utf8")) as {
+      symbols: { name: string; mentions?: string[] }[];
+    };
+    report.symbols.find(({ name }) => name === "b")!.mentions = ["e"];
+    writeFileSync(path("q.json"), JSON.stringify(report));
+    expect((await run("why", "e", "open", "--report=q.json")).out).toContain(
+      "closed: entered only from c and calls by pointer that are known; its address is in b\n",
+    );
     const all = (await run("why", "g", "--report=p.json")).out;
     for (const word of ["kept:", "open:", "changes in a call:", "saves"]) expect(all).toContain(word);
   });
