@@ -56,7 +56,11 @@ export function findReport(given: string | undefined, host: Host): { file: strin
       );
     file = all[0]!;
   }
-  if (readInput(file, host)[0] !== 0x7b) file += besideSuffix;
+  if (readInput(file, host)[0] !== 0x7b) {
+    if (!existsSync(resolve(host.cwd, file + besideSuffix)))
+      throw new InputError(`${file} is no size report, and has no ${file}${besideSuffix} beside it`);
+    file += besideSuffix;
+  }
   return { file, report: readReport(file, host) };
 }
 

@@ -331,6 +331,13 @@ describe("the command", () => {
     const all = (await run("why", "g", "--report=p.json")).out;
     for (const word of ["kept:", "open:", "changes in a call:", "saves"]) expect(all).toContain(word);
   });
+  it("says of what is no report that it is none", async () => {
+    writeFileSync(path("empty"), "");
+    expect(await run("why", "e", "--report=empty")).toMatchObject({
+      code: 1,
+      err: "tsc-lto: error: empty is no size report, and has no empty.size.json beside it\n",
+    });
+  });
   it("answers as JSON", async () => {
     const { out } = await run("why", "e", "open", "--json", "--report=p.json");
     expect(JSON.parse(out)).toEqual({ symbol: "e", open: [] });
