@@ -24,7 +24,7 @@ import type { DominatorTree } from "../analysis/dominators.js";
 import { Use } from "../analysis/variable-uses.js";
 import { type Inst, isCall, Op } from "../ir/instructions.js";
 import type { Func, Module } from "../ir/module.js";
-import type { Constant, Value } from "../ir/values.js";
+import { type Constant, sameConstant, type Value } from "../ir/values.js";
 import { callGraph, dominators, variableUses } from "../pass/analyses.js";
 import type { PassContext } from "../pass/pass.js";
 
@@ -45,13 +45,6 @@ function simpleConstant(value: Value): Constant | null {
     default:
       return null;
   }
-}
-
-function isSame(a: Constant, b: Constant): boolean {
-  if (a === b) return true;
-  if (a.valueKind === "int") return b.valueKind === "int" && a.value === b.value;
-  if (a.valueKind === "float") return b.valueKind === "float" && a.bits === b.bits;
-  return a.valueKind === "zero" && b.valueKind === "zero";
 }
 
 /** Makes loads constants. @returns how many */
@@ -95,7 +88,7 @@ function lookAt(fn: Func, settled: Map<Value, Settled>): { readonly reads: boole
         const known = settled.get(variable);
         if (known === undefined) continue;
         const value = simpleConstant(inst.operands[0]!);
-        if (value === null || (known.value !== null && !isSame(known.value, value))) settled.delete(variable);
+        if (value === null || (known.value !== null && !sameConstant(known.value, value))) settled.delete(variable);
         else {
           known.value = value;
           sets = true;

@@ -110,6 +110,12 @@ function passBy(editor: Editor, block: Block, to: Block): void {
     for (const record of editor.recordsOf(inst)) if (!inside.has(record)) record.forget();
 }
 
+/** Lets edge `index` out of a block lead elsewhere, without a word to phis, which are the caller's affair. */
+export function redirectEdge(editor: Editor, { terminator }: Block, index: number, to: Block): void {
+  editor.uses.replaceSuccessor(terminator, index, terminator.blocks[index]!, to);
+  raw(terminator).blocks[index] = to;
+}
+
 /** Makes successor `index` of a block's terminator another block. @param passed see `replaceTerminator` */
 export function setSuccessor(
   editor: Editor,
@@ -118,15 +124,14 @@ export function setSuccessor(
   to: Block,
   passed?: (phi: Inst) => Value,
 ): void {
-  const { terminator } = block;
-  const from = terminator.blocks[index]!;
+  const from = block.terminator.blocks[index]!;
   if (from === to) return;
   if (editor.body.hasDebug) passBy(editor, from, to);
   addPhiEntry(editor, to, block, passed);
-  editor.uses.replaceSuccessor(terminator, index, from, to);
-  raw(terminator).blocks[index] = to;
+  redirectEdge(editor, block, index, to);
   removePhiEntry(editor, from, block);
 }
+
 /** Makes all edges from a block to `from` lead to `to`. */
 export function replaceSuccessor(
   editor: Editor,
@@ -155,12 +160,10 @@ export function splitBlock(editor: Editor, at: Inst): Block {
 
 /** Gives an edge a block of its own, after its start. */
 export function splitEdge(editor: Editor, from: Block, index: number): Block {
-  const { terminator } = from;
-  const to = terminator.blocks[index]!;
+  const to = from.terminator.blocks[index]!;
   const middle = editor.addBlock(new Block(), from);
   editor.append(jumpTo(to), middle);
-  editor.uses.replaceSuccessor(terminator, index, to, middle);
-  raw(terminator).blocks[index] = middle;
+  redirectEdge(editor, from, index, middle);
   for (const phi of phisOf(to)) {
     const at = phi.blocks.indexOf(from);
     if (at >= 0) editor.setIncomingBlock(phi, at, middle);

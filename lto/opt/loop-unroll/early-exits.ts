@@ -15,7 +15,6 @@ import { incomingEdges, phisOf } from "../../ir/cfg-edit.js";
 import { recordsIn } from "../../ir/debug-records.js";
 import type { Editor } from "../../ir/editor.js";
 import { type Block, type Inst, makeInst, Op } from "../../ir/instructions.js";
-import { raw } from "../../ir/raw.js";
 import type { Value } from "../../ir/values.js";
 import { type ExitEdge, exitEdges, type Loop } from "../loops/loop.js";
 
@@ -90,10 +89,4 @@ export function addRound(
   blockInRound: (block: Block) => Block,
 ): void {
   for (const [phi, value, from] of entries) editor.addIncoming(phi, inRound(value), blockInRound(from));
-}
-
-/** Lets an edge lead elsewhere, without a word to phis. @param index of the edge at the end of the block */
-export function redirect(editor: Editor, { terminator }: Block, index: number, to: Block): void {
-  editor.uses.replaceSuccessor(terminator, index, terminator.blocks[index]!, to);
-  raw(terminator).blocks[index] = to;
 }

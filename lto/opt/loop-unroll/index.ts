@@ -23,7 +23,7 @@
  * Breaks if: a value of a round other than the last is used outside, or in the next round other than by a phi of the header.
  */
 import type { DominatorTree } from "../../analysis/dominators.js";
-import { foldSingleEntryPhis, jumpTo, phisOf, removePhiEntry } from "../../ir/cfg-edit.js";
+import { foldSingleEntryPhis, jumpTo, phisOf, redirectEdge, removePhiEntry } from "../../ir/cfg-edit.js";
 import { CloneMap, cloneBlocks, jumpsToAddresses } from "../../ir/clone.js";
 import { type DebugRecord, recordsIn } from "../../ir/debug-records.js";
 import type { Editor } from "../../ir/editor.js";
@@ -34,7 +34,7 @@ import { constBool, type Value } from "../../ir/values.js";
 import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
 import { type ExitEdge, exitEdges, type Loop, Loops, mayLoop } from "../loops/loop.js";
-import { addRound, closeLoop, earlyEntries, redirect } from "./early-exits.js";
+import { addRound, closeLoop, earlyEntries } from "./early-exits.js";
 import { tripCount } from "./trip-count.js";
 
 /**
@@ -235,7 +235,7 @@ function unroll(editor: Editor, loop: Loop, { latch, exit, early, rounds, isWhol
     const before = blockInRound(latch);
     if (from !== latch) {
       endWith(editor, blockInRound(from), jumpTo(blockInRound(stays)));
-      redirect(editor, before, back, map.block(header));
+      redirectEdge(editor, before, back, map.block(header));
     } else endWith(editor, before, jumpTo(map.block(header)));
     inRound = (value) => byPhi.get(value) ?? map.value(value);
     blockInRound = (block) => map.block(block);

@@ -7,10 +7,9 @@
  */
 import type { DominatorTree } from "../../analysis/dominators.js";
 import type { LoopNest } from "../../analysis/loop-nest.js";
-import { incomingEdges, splitEdge } from "../../ir/cfg-edit.js";
+import { incomingEdges, redirectEdge, splitEdge } from "../../ir/cfg-edit.js";
 import type { Editor } from "../../ir/editor.js";
 import { Block, type BodyView, makeInst, Op } from "../../ir/instructions.js";
-import { raw } from "../../ir/raw.js";
 import { voidType } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
 
@@ -156,12 +155,9 @@ function joinEdges(editor: Editor, to: Block, edges: readonly Block[]): Block {
     editor.setLists(phi, [...keptValues, value], [...keptFrom, made]);
   }
   editor.append(makeInst(Op.Br, voidType, [], null, [to]), made);
-  for (const { terminator } of joined)
-    for (let i = 0; i < terminator.blocks.length; i++)
-      if (terminator.blocks[i] === to) {
-        editor.uses.replaceSuccessor(terminator, i, to, made);
-        raw(terminator).blocks[i] = made;
-      }
+  for (const block of joined)
+    for (let i = 0; i < block.terminator.blocks.length; i++)
+      if (block.terminator.blocks[i] === to) redirectEdge(editor, block, i, made);
   return made;
 }
 
