@@ -3,7 +3,7 @@
  * Words: how, then (last) the description.
  */
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import { copyFileSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 
 const [how, file] = process.argv.slice(2);
@@ -38,26 +38,26 @@ for (const { args, inputs, outputs } of how === "reversed" ? [...jobs].reverse()
   } else execFileSync(program, words);
 }
 
-// What is spoiled, phase by phase; it is written down, for the next phase to know which it is.
-const faults = [["damaged", "cut"], ["lost"], ["mixed", "mixed"]];
-if (how === "spoiled") {
-  const journal = "spoiled";
-  const before = existsSync(journal) ? readFileSync(journal, "latin1") : "";
-  const now = faults[before.split(" ").length - 1] ?? [];
-  const outputs = jobs.map((job) => job.outputs[0]);
-  const answers = outputs.map((output) => readFileSync(output));
-  for (const [i, output] of outputs.entries())
-    spoil(now[i], output, answers[i], answers[(i + 1) % answers.length]);
-  writeFileSync(journal, `${before}${outputs.map((_, i) => now[i]).join()} `);
-}
-
-function spoil(fault, output, answer, other) {
-  if (fault === "lost") rmSync(output);
-  else if (fault === "cut") writeFileSync(output, answer.subarray(0, -9));
-  else if (fault === "mixed") writeFileSync(output, other);
-  else if (fault === "damaged") {
-    const bytes = Buffer.from(answer);
-    bytes[Math.floor(bytes.length / 2)] ^= 4;
-    writeFileSync(output, bytes);
-  }
+const outputs = jobs.map((job) => job.outputs[0]);
+switch (how) {
+  case "damaged":
+    for (const output of outputs) {
+      const bytes = readFileSync(output);
+      bytes[Math.floor(bytes.length / 2)] ^= 4;
+      writeFileSync(output, bytes);
+    }
+    break;
+  case "cut":
+    for (const output of outputs) writeFileSync(output, readFileSync(output).subarray(0, -9));
+    break;
+  case "lost":
+    for (const output of outputs) rmSync(output);
+    break;
+  case "mixed":
+    // Each job has the answer of its neighbour.
+    copyFileSync(outputs[0], `${outputs[0]}.first`);
+    for (const [i, output] of outputs.entries())
+      copyFileSync(outputs[i + 1] ?? `${outputs[0]}.first`, output);
+    rmSync(`${outputs[0]}.first`);
+    break;
 }
