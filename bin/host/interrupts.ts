@@ -146,7 +146,14 @@ export function startProgram(start: () => ChildProcess, output?: string): ChildP
   const written = output === undefined ? undefined : { path: output, before: stateOf(output) };
   const id = `${nonce}-${counter++}`;
   state.witness?.program(id, true, undefined, written);
-  const program = start();
+  let program: ChildProcess;
+  try {
+    program = start();
+  } catch (e) {
+    state.witness?.program(id, false);
+    restSoon();
+    throw e;
+  }
   programs.set(program, written);
   state.witness?.program(id, true, program.pid, written);
   const ended = () => {

@@ -77,7 +77,7 @@ function levelTable(level: string, programs: Readonly<Record<string, IpraOfProgr
 /** @returns Markdown, the same for the same figures */
 export function ipraSection({ command, commit, levels }: IpraFigures): string {
   const tables = Object.entries(levels).map(([level, programs]) => levelTable(level, programs));
-  return `Programs that LLVM's documentation of its own was measured with, from the LLVM test suite: SPASS (a prover), make_dparser (a parser
+  return `The programs with which LLVM's documentation measures LLVM's own, from the LLVM test suite: SPASS (a prover), make_dparser (a parser
 generator), oggenc's encoder and sphereflake (C++). With it relative to without, at the link: LLVM's \`-enable-ipra\`, GCC's
 \`-fipa-ra\` (\`${command}\`, at commit ${commit}). Times are the least processor times of several runs in turn, and vary by some
 percent on a busy machine; "–" is a run of less than a fifth of a second. Instructions are those of the program's own code; these and bytes are exact.
