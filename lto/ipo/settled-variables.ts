@@ -88,7 +88,8 @@ function lookAt(fn: Func, settled: Map<Value, Settled>): { readonly reads: boole
         const known = settled.get(variable);
         if (known === undefined) continue;
         const value = simpleConstant(inst.operands[0]!);
-        if (value === null || (known.value !== null && !sameConstant(known.value, value))) settled.delete(variable);
+        if (value === null || (known.value !== null && !sameConstant(known.value, value)))
+          settled.delete(variable);
         else {
           known.value = value;
           sets = true;
