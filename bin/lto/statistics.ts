@@ -2,7 +2,7 @@
 import type { CodegenStatistics } from "../../lto/codegen/program/statistics.js";
 
 const labels: Record<keyof CodegenStatistics, string> = {
-  functions: "functions compiled",
+  functions: "functions, compiled or taken from the cache",
   machineInstructions: "machine instructions",
   moves: "register moves",
   spills: "stores to spill slots",
