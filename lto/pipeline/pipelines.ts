@@ -24,6 +24,7 @@ import { sink } from "../codegen/lowering/sink.js";
 import { splitAddresses } from "../codegen/lowering/split-addresses.js";
 import { splitConditionsPass } from "../codegen/lowering/split-conditions.js";
 import { splitEdges } from "../codegen/lowering/split-edges.js";
+import { subtractedIndices } from "../codegen/lowering/subtracted-indices.js";
 import { levelOf } from "../codegen/program/options.js";
 import { argpromotion } from "../ipo/argpromotion.js";
 import { biasPointerArguments } from "../ipo/bias-pointer-arguments.js";
@@ -206,6 +207,8 @@ const lowering: readonly LoweringStep[] = [
   may(divideByConstants),
   // Expansions compute more than is wanted: half a product, flags nobody reads.
   may(dce),
+  // Before addresses are taken apart, and selection folds what the sums' constants are.
+  may(subtractedIndices),
   // After legalisation, which turns constant expressions into instructions; before selection folds addresses.
   may(splitAddresses),
   // After legalisation, which expands intrinsics. What it puts before returns can be a jump.
