@@ -313,9 +313,17 @@ export const generators: Readonly<Record<string, (w: FunctionWriter) => boolean>
     const count = w.random.pick([2, 3, 4, 5, 8, 16]);
     const s = { count, element: w.random.pick("i1 i8 i16 i32 i64 float double half i24".split(" ")) };
     const parts = Array.from({ length: Math.min(count, 3) }, () => w.load({ count: 0, element: s.element }));
-    let vector = "poison";
-    for (let i = 0; i < count; i++)
-      vector = w.emit(`insertelement ${text(s)} ${vector}, ${s.element} ${w.random.pick(parts)}, i32 ${i}`);
+    // Lanes in turn, or any, some of them twice, of what is known in all, in some or in no lanes.
+    const inTurn = w.random.chance(0.5);
+    const length = inTurn ? count : w.random.below(2 * count) + 1;
+    let vector = inTurn ? "poison" : w.random.pick(["poison", "zeroinitializer", w.load(s)]);
+    for (let i = 0; i < length; i++) {
+      const lane = inTurn ? i : w.random.below(count);
+      vector = w.emit(
+        `insertelement ${text(s)} ${vector}, ${s.element} ${w.random.pick(parts)}, i32 ${lane}`,
+      );
+      if (!inTurn && w.random.chance(0.1)) w.store(s, vector);
+    }
     w.store(s, vector);
     return true;
   },

@@ -11,6 +11,7 @@ import {
   ConstUndef,
   constI64,
   constInt,
+  isConstant,
   type Value,
   zeroOf,
 } from "../../ir/values.js";
@@ -366,6 +367,39 @@ export function extractElement(l: Lowering, vector: Value, index: Value): Parts 
   return fromLane(l, shape, lane);
 }
 
+/**
+ * The lanes of one register of what a chain of insertions makes: to build that at once takes less than lane after lane. What only
+ * the chain's end needed is dead then. Null if a lane is neither put in nor known, or none was put in before.
+ * @param first the register's first lane
+ */
+function lanesPutIn(l: Lowering, shape: Shape, end: Value, first: number): Value[] | null {
+  const lanes: (Value | undefined)[] = new Array<undefined>(shape.perRegister).fill(undefined);
+  const { count } = end.type;
+  let value = end;
+  let variable = 0;
+  for (let steps = 0; value.valueKind === "inst" && value.op === Op.InsertElement; steps++) {
+    const [before, element, index] = value.operands as readonly [Value, Value, Value];
+    if (index.valueKind !== "int" || steps === 2 * count) return null;
+    const at = Number(BigInt.asUintN(index.type.bits, index.value));
+    if (at >= count) return null;
+    if (at >= first && lanes[at - first] === undefined && at < first + shape.perRegister) {
+      const lane = toLane(l, shape, l.parts(element));
+      if (!isConstant(lane)) variable++;
+      lanes[at - first] = lane;
+    }
+    value = before;
+  }
+  if (variable === 0) return null;
+  const isKnown = isConstant(value) && value.valueKind !== "expr";
+  for (let i = 0; i < lanes.length; i++) {
+    if (lanes[i] !== undefined) continue;
+    if (first + i >= count || value.valueKind === "undef") lanes[i] = new ConstUndef(shape.lane, false);
+    else if (isKnown) lanes[i] = toLane(l, shape, l.parts(elementOf(value as Constant, first + i)));
+    else return null;
+  }
+  return lanes as Value[];
+}
+
 /** insertelement */
 export function insertElement(l: Lowering, vector: Value, element: Value, index: Value): Parts {
   const type = vector.type;
@@ -382,7 +416,10 @@ export function insertElement(l: Lowering, vector: Value, element: Value, index:
       return out;
     }
     const r = Math.floor(at / shape.perRegister);
-    out[r] = insertLane(l, parts[r]!, toLane(l, shape, value), at % shape.perRegister);
+    const lanes = lanesPutIn(l, shape, vector, r * shape.perRegister);
+    const lane = at % shape.perRegister;
+    if (lanes === null) out[r] = insertLane(l, parts[r]!, toLane(l, shape, value), lane);
+    else out[r] = buildRegister(l, shape.register, lanes.with(lane, toLane(l, shape, value)));
     return out;
   }
   const at = boundedIndex(l, index, type.count);

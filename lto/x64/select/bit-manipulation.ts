@@ -23,6 +23,16 @@ export function foldable(s: Selector, value: Value, op: Op): Inst | null {
     : null;
 }
 
+/**
+ * A value of which the instruction being lowered looks at the lowest `bits` alone, without an extension that brings in others. A narrow
+ * value's register has any bits above it.
+ */
+export function withoutExtension(s: Selector, value: Value, bits: number): Value {
+  const extension = foldable(s, value, Op.ZExt) ?? foldable(s, value, Op.SExt);
+  const source = extension?.operands[0] ?? value;
+  return s.optimize && source.type.kind === "int" && source.type.bits >= Math.max(8, bits) ? source : value;
+}
+
 /** What `value` is the complement of. */
 export function complemented(s: Selector, value: Value): Value | null {
   const inst = foldable(s, value, Op.Xor);

@@ -9,7 +9,13 @@ import { isConstant, type Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
 import { maskOf, RAX, RCX, RDX } from "../isa/registers.js";
-import { amountOf, selectBitPattern, selectFlaglessRotate, selectFlaglessShift } from "./bit-manipulation.js";
+import {
+  amountOf,
+  selectBitPattern,
+  selectFlaglessRotate,
+  selectFlaglessShift,
+  withoutExtension,
+} from "./bit-manipulation.js";
 import { selectBitOperation, selectOnesButBit } from "./bit-test.js";
 import { fitsImm32 } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
@@ -220,6 +226,10 @@ function selectShift(s: Selector, inst: Inst, result: VReg, size: number): void 
   const width = inst.op === Op.Shl ? wideSize(size) : size;
   if (n !== null) {
     const count = n & (size * 8 - 1);
+    if (inst.op === Op.Shl && width === 4) {
+      const source = withoutExtension(s, a, size * 8 - count);
+      if (source !== a) return void s.binaryImm(op, width, result, s.reg(source), count);
+    }
     if (s.optimize && inst.op === Op.Shl && count === 1 && size >= 4 && !s.diesHere(a)) {
       const base = s.reg(a);
       return lea32(s, result, width, memory(new RegOperand(base), new RegOperand(base), 1));

@@ -7,6 +7,7 @@ import { constantNumber } from "../../codegen/select/constants.js";
 import { type CallInst, callArguments, type Inst, Op, opNames } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import { Format, X } from "../isa/ops.js";
+import { withoutExtension } from "./bit-manipulation.js";
 import type { Selector } from "./selector.js";
 import { foldScalar, setVectorSource } from "./source.js";
 
@@ -246,7 +247,8 @@ function selectSpecial(s: Selector, name: string, args: Value[], result: number)
       return true;
     }
     case "pinsrw": {
-      const inst = s.binary(X.Pinsrw, 16, result, s.reg(args[0]!), s.reg(args[1]!));
+      const word = withoutExtension(s, args[1]!, 16);
+      const inst = s.binary(X.Pinsrw, 16, result, s.reg(args[0]!), s.reg(word));
       inst.imm = constantNumber(args[2]!)! & 7;
       return true;
     }
