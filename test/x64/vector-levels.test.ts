@@ -19,7 +19,7 @@ async function compiled(
 ): Promise<string> {
   const source = join(folder, `${name}.ll`);
   const declarations = [...body.matchAll(/call (.*?) (@llvm\.[\w.]+)\((.*)\)/g)].map(([, type, fn, args]) => {
-    const types = args!.split(/, (?![^<]*>)/).map((arg) => arg.replace(/ (%\w+|true|false)$/, ""));
+    const types = args!.split(/, (?![^<]*>)/).map((arg) => arg.replace(/ (%\w+|true|false|-?\d+)$/, ""));
     return `declare ${type} ${fn}(${types.join(", ")})\n`;
   });
   writeFileSync(
@@ -147,6 +147,19 @@ describe("what is read of memory alone is read there", () => {
       expect(text).toMatch(new RegExp(`\\t${i === 1 ? "v" : ""}${instruction}\\t(?:\\$\\d, )?\\(%rdi\\), `));
     }
   });
+});
+
+test("what an immediate chooses of a register is not read of its place in memory", async () => {
+  // Of memory insertps takes what is there, whatever the immediate says of lanes.
+  const clobbers = Array.from({ length: 16 }, (_, i) => `~{xmm${i}}`).join(",");
+  const body = `  call void asm sideeffect "", "${clobbers}"()
+  %r = call <4 x float> @llvm.x86.sse41.insertps(<4 x float> %a, <4 x float> %b, i8 -48)`;
+  for (const feature of ["+sse4.1", "+avx"]) {
+    const attributes = `"target-features"="${feature}"`;
+    const type = "<4 x float>";
+    const text = await compiled(`insertps${feature}`, type, `${type} %a, ${type} %b`, body, attributes);
+    expect(text).toMatch(/\tv?insertps\t\$208, %xmm\d, %xmm\d/);
+  }
 });
 
 test("a conversion for speed waits for no vector register that is written", async () => {

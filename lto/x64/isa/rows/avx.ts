@@ -390,7 +390,8 @@ export const avxRows: readonly Row[] = [
   long(V.Dpps, Format.ThreeImm, "dpps"),
   long(V.Dppd, Format.ThreeImm, "dppd", { sizes: [16] }),
   long(V.Mpsadbw, Format.ThreeImm, "mpsadbw"),
-  long(V.Insertps, Format.ThreeImm, "insertps", { sizes: [16], sourceBytes: 4 }),
+  // Of memory it takes one lane, whatever the immediate says.
+  long(V.Insertps, Format.ThreeImm, "insertps", { ...onlyRegister, sizes: [16] }),
   long(V.Pinsrb, Format.ThreeImm, "pinsrb", { sizes: [16], argument: 4, sourceBytes: 1 }),
   long(V.Pinsrd, Format.ThreeImm, "pinsrd", { sizes: [16], argument: 4, sourceBytes: 4 }),
   long(V.Pinsrq, Format.ThreeImm, "pinsrq", { sizes: [16], argument: 8, sourceBytes: 8, wide: Wide.Always }),
