@@ -2,29 +2,37 @@
  * `npm run debs [-- package…]`: `dpkg-buildpackage` of Debian source packages with `hardening=+all optimize=+lto` and our compilers,
  * with their tests; the packages are installed in a folder, and gcc links the archives of their -dev packages.
  */
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { cpSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { commandsOnPath } from "./commands.js";
 import { debianSource } from "./debian.js";
+import { type DebuggerStop, debuggerSays } from "./debian-debug.js";
 import { parseCommandLine } from "./options.js";
 import { mustRun, run } from "./process.js";
 import { cacheDir, findProgram } from "./root.js";
 import { makeTally } from "./tally.js";
 
-interface Deb {
-  readonly debian: string;
-  /** The archive's name after `-l`. */
+interface Library {
+  /** Its name after `-l`. */
   readonly library: string;
   /** A program that uses it. */
   readonly program: string;
   readonly prints: string;
 }
 
+interface Deb {
+  readonly debian: string;
+  readonly library?: Library;
+  /** Of a package of a library, in the program that uses it. */
+  readonly stop?: DebuggerStop;
+}
+
 const packages: readonly Deb[] = [
   {
     debian: "popt",
-    library: "popt",
-    program: `#include <popt.h>
+    library: {
+      library: "popt",
+      program: `#include <popt.h>
       #include <stdio.h>
       int main(void) {
         const char *words[] = {"x", "--number=42", "rest"};
@@ -35,12 +43,26 @@ const packages: readonly Deb[] = [
         printf("%d %d %s\\n", status, number, poptGetArg(context));
         poptFreeContext(context);
       }`,
-    prints: "-1 42 rest\n",
+      prints: "-1 42 rest\n",
+    },
+    stop: {
+      program: "use",
+      words: [],
+      file: "src/popt.c",
+      text: "if ((rc = poptParseInteger(&aNUM, argInfo, con->os->nextArg)) != 0)",
+      says: [
+        /^#0 +poptSaveArg \(con=0x[0-9a-f]+, /m,
+        /^#1 +poptGetNextOpt \(con=.* at popt\.c:\d/m,
+        /^argInfo = 2$/m,
+        /^aNUM = 0$/m,
+      ],
+    },
   },
   {
     debian: "lzo2",
-    library: "lzo2",
-    program: `#include <lzo/lzo1x.h>
+    library: {
+      library: "lzo2",
+      program: `#include <lzo/lzo1x.h>
       #include <stdio.h>
       #include <string.h>
       static unsigned char text[4096], packed[8192], back[4096], work[LZO1X_1_MEM_COMPRESS];
@@ -51,7 +73,38 @@ const packages: readonly Deb[] = [
         status |= lzo1x_decompress_safe(packed, size, back, &again, 0);
         printf("%d %d %d\\n", status, size < 100, (int)again - memcmp(text, back, sizeof text));
       }`,
-    prints: "0 1 4096\n",
+      prints: "0 1 4096\n",
+    },
+  },
+  {
+    debian: "tree",
+    stop: {
+      program: "root/usr/bin/tree",
+      words: ["source/doc"],
+      file: "list.c",
+      text: "subtotal = listdir(dirname[i]",
+      says: [
+        /^#1 +.* in main \(argc=2, /m,
+        /^needfulltree = FALSE$/m,
+        /^subtotal = \{files = 0, dirs = 0, size = 0\}$/m,
+        /^i = 0$/m,
+      ],
+    },
+  },
+  {
+    debian: "lzip",
+    stop: {
+      program: "root/usr/bin/lzip.lzip",
+      words: ["-c", "source/main.cc"],
+      file: "main.cc",
+      text: "if( !encoder->encode_member( size ) )",
+      says: [
+        /^#0 +\(anonymous namespace\)::compress \(/m,
+        /^#1 +main \(/m,
+        /^pp = @0x.*name_ = "source\/main\.cc"/m,
+        /^partial_volume_size = 0$/m,
+      ],
+    },
   },
 ];
 
@@ -95,7 +148,33 @@ async function install(root: string, files: readonly string[]): Promise<void> {
   await mustRun(["dpkg", `--root=${root}`, "--force-depends", "--force-script-chrootless", "-i", ...files]);
 }
 
-async function check({ debian, library, program, prints }: Deb): Promise<void> {
+/** What the archive of a library's -dev package does in a program that gcc links. */
+async function checkLibrary(
+  debian: string,
+  folder: string,
+  used: Library,
+  isStopped: boolean,
+): Promise<void> {
+  const { library, program, prints } = used;
+  const root = join(folder, "root");
+  const found = async (name: string): Promise<string | undefined> =>
+    (await mustRun(["find", root, "-name", name])).stdout.toString().split("\n").find(Boolean);
+  const archive = await found(`lib${library}.a`);
+  report(archive !== undefined, `${debian} has lib${library}.a`);
+  if (archive === undefined) return;
+  writeFileSync(join(folder, "use.c"), program);
+  const link = (...words: string[]) =>
+    mustRun(["gcc", `-I${root}/usr/include`, "use.c", ...words], { cwd: folder });
+  await link(archive, "-o", "use-archive");
+  const result = await run([join(folder, "use-archive")]);
+  const text = result.stdout.toString("latin1");
+  report(result.status === 0 && text === prints, `${debian} linked by gcc`, text === prints ? "" : text);
+  // The archive has no debug information in a package.
+  const shared = isStopped ? await found(`lib${library}.so`) : undefined;
+  if (shared !== undefined) await link(shared, `-Wl,-rpath,${dirname(realpathSync(shared))}`, "-o", "use");
+}
+
+async function check({ debian, library, stop }: Deb): Promise<void> {
   const folder = cacheDir("debs", debian);
   const source = join(folder, "source");
   await sourceWithLto(debian, source);
@@ -133,17 +212,17 @@ async function check({ debian, library, program, prints }: Deb): Promise<void> {
     debs.map((name) => join(folder, name)),
   );
   report(
-    debs.some((name) => /-dev_/.test(name)),
+    ["-dbgsym_", ...(library === undefined ? [] : ["-dev_"])].every((part) =>
+      debs.some((name) => name.includes(part)),
+    ),
     `${debian} installs ${debs.join(" ")}`,
   );
-  const { stdout } = await mustRun(["find", root, "-name", `lib${library}.a`]);
-  const archive = stdout.toString("utf8").trim();
-  report(existsSync(archive), `${debian} has lib${library}.a`);
-  writeFileSync(join(folder, "use.c"), program);
-  await mustRun(["gcc", `-I${root}/usr/include`, "use.c", archive, "-o", "use"], { cwd: folder });
-  const used = await run([join(folder, "use")]);
-  const text = used.stdout.toString("latin1");
-  report(used.status === 0 && text === prints, `${debian} linked by gcc`, text === prints ? "" : text);
+  if (library !== undefined) await checkLibrary(debian, folder, library, stop !== undefined);
+  if (stop === undefined) return;
+  const debugger_ = findProgram("gdb");
+  if (debugger_ === undefined) return console.log(`skip ${debian} in gdb: no gdb`);
+  for (const { isSaid, pattern, all } of await debuggerSays(debugger_, folder, stop))
+    report(isSaid, `${debian} in gdb: ${pattern}`, isSaid ? "" : all);
 }
 
 for (const each of chosen) {
