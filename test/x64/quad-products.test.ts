@@ -9,6 +9,7 @@ const folder = temporaryFolder();
 const path = (name: string): string => join(folder, name);
 const head = `target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-unknown-linux-gnu"
+@rounds = external global i32
 `;
 
 interface Product {
@@ -66,6 +67,25 @@ const products: readonly Product[] = [
     c: "a * -7046029290881679360",
     multiplications: 1,
   },
+  {
+    // What comes into a loop is as short as what comes back.
+    name: "looped",
+    body: `%k = load volatile i32, ptr @rounds
+%u = lshr <2 x i64> %a, <i64 32, i64 32>
+%y = lshr <2 x i64> %b, <i64 32, i64 32>
+br label %loop
+loop:
+%i = phi i32 [ 0, %0 ], [ %n, %loop ]
+%x = phi <2 x i64> [ %u, %0 ], [ %z, %loop ]
+%r = mul <2 x i64> %x, %y
+%z = lshr <2 x i64> %r, <i64 32, i64 32>
+%n = add i32 %i, 1
+%c = icmp ult i32 %n, %k
+br i1 %c, label %loop, label %end
+end:`,
+    c: "(((a >> 32) * (b >> 32) >> 32) * (b >> 32) >> 32) * (b >> 32)",
+    multiplications: 1,
+  },
   { name: "whole", body: "%r = mul <2 x i64> %a, %b", c: "a * b", multiplications: 3 },
 ];
 
@@ -81,6 +101,7 @@ ret void
 
 const harness = `#include <stdio.h>
 #define M 0xffffffffu
+volatile int rounds = 3;
 static unsigned long state = 88172645463325252ul;
 static unsigned long next(void) {
   state ^= state << 13; state ^= state >> 7; state ^= state << 17;

@@ -76,6 +76,9 @@ export class Forms {
   minus(value: Value): Value | null {
     return this.folder.operation(Op.FNeg, value.type, [value], null, 0);
   }
+  insertElement(vector: Value, element: Value, place: Value): Value {
+    return this.make(makeInst(Op.InsertElement, vector.type, [vector, element, place], null));
+  }
   byteOffset(base: Value, offset: bigint, flags: number): Value {
     if (offset === 0n) return base;
     const at = constInt(intType(this.layout.bitWidth(base.type)), offset);

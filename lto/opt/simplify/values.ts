@@ -306,13 +306,14 @@ function extractFromConstant(inst: InstWith<Op.ExtractValue>, forms: Forms): Val
   return forms.folder.operation(Op.ExtractValue, inst.type, [inner.operands[0]], inst.data, 0);
 }
 
-function insertedElement(inst: Inst): Value | null {
-  const at = intOf(inst.operands[1]!);
-  const inner = asInst(inst.operands[0]!, Op.InsertElement);
+/** The insertion into a vector at a place, if the last one into it was there. */
+function insertionAt(vector: Value, place: Value): Inst | null {
+  const at = intOf(place);
+  const inner = asInst(vector, Op.InsertElement);
   if (at === null || inner === null) return null;
   const written = intOf(inner.operands[2]!);
   return written !== null && BigInt.asUintN(32, written.value) === BigInt.asUintN(32, at.value)
-    ? inner.operands[1]!
+    ? inner
     : null;
 }
 
@@ -479,7 +480,18 @@ export const valueRules: readonly SimplifyRule[] = [
     name: "extract-element",
     description: "extractelement (insertelement v, x, i), i → x",
     ops: [Op.ExtractElement],
-    apply: (inst) => insertedElement(inst),
+    apply: (_, vector, place) => insertionAt(vector, place)?.operands[1] ?? null,
+  },
+  {
+    // Others may use the first: then the second need not wait for it.
+    name: "insert-again",
+    description: "insertelement (insertelement v, x, i), y, i → insertelement v, y, i",
+    ops: [Op.InsertElement],
+    apply(inst, vector, element, forms) {
+      const first = insertionAt(vector, inst.operands[2]!);
+      if (first === null) return null;
+      return forms.insertElement(first.operands[0]!, element, inst.operands[2]!);
+    },
   },
   {
     name: "shuffle-nothing",

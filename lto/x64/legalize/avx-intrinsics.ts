@@ -8,8 +8,8 @@ import { vectorFeatures } from "../isa/vector-features.js";
 import { blendBy, compareFloats, hasIntegers, pinnedParts, shiftBy } from "./avx-native.js";
 import { alike, bytesOf, constantLanes, splatOf, vex } from "./avx-registers.js";
 import { avxMachineIntrinsic } from "./avx-x86.js";
-import { uniformConstant } from "./vectors.js";
 import { extensionsOf } from "./vectors-extensions.js";
+import { uniformConstant } from "./vectors-facts.js";
 import { type Shape, shapeOf } from "./vectors-shape.js";
 import { as, imm, letterOf } from "./vectors-sse.js";
 

@@ -10,7 +10,7 @@ import { splatOf, vex } from "./avx-registers.js";
 import { makeMask } from "./evex-assembly.js";
 import { blendByWord, type Evex, isMaskable, isWhole } from "./evex-parts.js";
 import { evexMachineIntrinsic } from "./evex-x86.js";
-import { uniformConstant } from "./vectors.js";
+import { uniformConstant } from "./vectors-facts.js";
 import { shapeOf } from "./vectors-shape.js";
 import { imm, letterOf } from "./vectors-sse.js";
 

@@ -8,6 +8,8 @@ import { Flag, type Inst, Op } from "../../ir/instructions.js";
 import { type ConstData, isConstant, sameConstant, type Value } from "../../ir/values.js";
 
 const maxDepth = 4;
+/** Values of a phi that are looked at. */
+const maxIncoming = 4;
 
 /** Bits that the unsigned value of each lane of an integer vector surely fits in. */
 export function usedBits(value: Value, depth = 0): number {
@@ -45,6 +47,11 @@ export function usedBits(value: Value, depth = 0): number {
     }
     case Op.Select:
       return Math.max(of(1), of(2));
+    case Op.Phi:
+      // What holds for all values of those that come in holds for it, in loops, too.
+      return value.operands.length <= maxIncoming
+        ? value.operands.reduce((most, _, i) => (most === all ? all : Math.max(most, of(i))), 0)
+        : all;
     case Op.ShuffleVector:
       return Math.max(of(0), of(1));
     case Op.BitCast: {
@@ -184,4 +191,23 @@ export function withLowerHalves(value: Value): Value {
 export function isNonNegative(value: Value): boolean {
   if (value.valueKind === "inst" && value.op === Op.ZExt && (value.flags & Flag.NonNeg) !== 0) return true;
   return usedBits(value) < value.type.scalar.bits;
+}
+
+/** The constant shift amount of all lanes, or null. */
+export function uniformConstant(amounts: Value): number | null {
+  if (!isConstant(amounts) || amounts.type.kind !== "vector" || amounts.valueKind === "expr") return null;
+  let value: bigint | null = null;
+  for (let i = 0; i < amounts.type.count; i++) {
+    const element = elementOf(amounts, i);
+    if (element.valueKind === "undef") continue;
+    if (element.valueKind !== "int") return null;
+    if (value !== null && value !== element.value) return null;
+    value = element.value;
+  }
+  return value === null ? 0 : Number(BigInt.asUintN(64, value) & 0xffn);
+}
+
+/** Whether all lanes are lane 0 by construction. */
+export function isSplat(value: Value): boolean {
+  return value.valueKind === "inst" && value.op === Op.ShuffleVector && value.data.every((i) => i === 0);
 }

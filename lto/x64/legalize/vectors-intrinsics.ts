@@ -3,14 +3,21 @@
 import { intBinary, intCompare, intConstant, intResize } from "../../codegen/legalize/integers.js";
 import type { Lowering, Parts } from "../../codegen/legalize/lowering.js";
 import { type Inst, isCall, Op } from "../../ir/instructions.js";
-import { i8, i16 } from "../../ir/types.js";
+import { i8, i16, i64 } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
 import { roundLanes } from "./rounding.js";
 import { scalarIntrinsics } from "./scalar-intrinsics.js";
 import { systemIntrinsics } from "./system-intrinsics.js";
-import { absolute, compareFloats, minMax } from "./vectors-arith.js";
-import { isNonNegative } from "./vectors-facts.js";
-import { build, elements } from "./vectors-lanes.js";
+import {
+  absolute,
+  compareFloats,
+  minMax,
+  type ShiftKind,
+  shiftUniform,
+  shiftVariable,
+} from "./vectors-arith.js";
+import { isNonNegative, isSplat, uniformConstant } from "./vectors-facts.js";
+import { build, elements, extractLane, toRegister } from "./vectors-lanes.js";
 import { lowerReduction } from "./vectors-reduce.js";
 import { registerOf, type Shape, shapeOf } from "./vectors-shape.js";
 import {
@@ -25,6 +32,7 @@ import {
   shiftConstant,
   splatConstant,
   sse,
+  v2i64,
 } from "./vectors-sse.js";
 import { x86VectorIntrinsic } from "./vectors-x86.js";
 
@@ -123,9 +131,57 @@ function byRegisters(
       return isInt ? unary((a) => swapBytes(l, a, bits)) : null;
     case "ctpop":
       return isInt ? unary((a) => populationCount(l, a, bits)) : null;
+    case "fshl":
+    case "fshr":
+      return isInt
+        ? funnelShift(l, base === "fshl", args[2]!, pinned(args[0]!), pinned(args[1]!), pinned(args[2]!))
+        : null;
     default:
       return null;
   }
+}
+
+/**
+ * Lanes of two registers, one above the other, shifted together: each by what is left of the other's shift.
+ * @param amounts what `counts` are the registers of; taken modulo the lane width
+ */
+function funnelShift(
+  l: Lowering,
+  isLeft: boolean,
+  amounts: Value,
+  high: Parts,
+  low: Parts,
+  counts: Parts,
+): Parts {
+  const { element } = high[0]!.type;
+  const { bits } = element;
+  const constant = uniformConstant(amounts);
+  if (constant !== null) {
+    const amount = constant % bits;
+    if (amount === 0) return isLeft ? high : low;
+    const left = isLeft ? amount : bits - amount;
+    return high.map((h, i) =>
+      bitOr(l, shiftConstant(l, "sll", h, left), shiftConstant(l, "srl", low[i]!, bits - left)),
+    );
+  }
+  // What is not shifted by the amount moves by the rest in two steps, since that may be the whole width.
+  const mask = splatConstant(element, BigInt(bits - 1));
+  const amount = counts.map((count) => bitAnd(l, count, mask));
+  const rest = amount.map((count) => bitXor(l, count, mask));
+  const [left, right] = isLeft ? [amount, rest] : [rest, amount];
+  const shift = shifter(l, isSplat(amounts));
+  return high.map((h, i) => {
+    const above = isLeft ? h : shiftConstant(l, "sll", h, 1);
+    const below = isLeft ? shiftConstant(l, "srl", low[i]!, 1) : low[i]!;
+    return bitOr(l, shift("sll", above, left[i]!), shift("srl", below, right[i]!));
+  });
+}
+
+/** Shifts by counts in lanes; `isUniform`: by that in the first. */
+function shifter(l: Lowering, isUniform: boolean): (kind: ShiftKind, v: Value, counts: Value) => Value {
+  if (!isUniform) return (kind, v, counts) => shiftVariable(l, kind, v, counts);
+  return (kind, v, counts) =>
+    shiftUniform(l, kind, v, toRegister(l, l.cast(Op.ZExt, extractLane(l, counts, 0), i64), v2i64));
 }
 
 /** Where the sign bits are clear, the order that the machine has for the width. */

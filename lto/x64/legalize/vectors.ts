@@ -7,7 +7,6 @@
  * instructions, and plain operations on full registers.
  */
 
-import { elementOf } from "../../codegen/legalize/constants.js";
 import { floatNeg } from "../../codegen/legalize/floats.js";
 import type { Lowering } from "../../codegen/legalize/lowering.js";
 import { scalarBinary, scalarCompare } from "../../codegen/legalize/scalars.js";
@@ -22,7 +21,7 @@ import {
   Op,
 } from "../../ir/instructions.js";
 import { i64, type Type } from "../../ir/types.js";
-import { ConstUndef, isConstant, type Value, zeroOf } from "../../ir/values.js";
+import { ConstUndef, type Value, zeroOf } from "../../ir/values.js";
 import { lowerHalves } from "./quad-products.js";
 import {
   compareEqual,
@@ -36,7 +35,7 @@ import {
   shiftVariable,
 } from "./vectors-arith.js";
 import { castVector, extendInLane, vectorFromBits, vectorToBits } from "./vectors-cast.js";
-import { isNonNegative, signedBits, usedBits } from "./vectors-facts.js";
+import { isNonNegative, isSplat, signedBits, uniformConstant, usedBits } from "./vectors-facts.js";
 import { vectorIntrinsic } from "./vectors-intrinsics.js";
 import {
   build,
@@ -248,25 +247,6 @@ function logical(l: Lowering, op: Op.And | Op.Or | Op.Xor, type: Type, a: Parts,
     return fixedForm(l, shape, bits, wide);
   }
   return a.map((r, i) => l.bin(op, r, b[i]!));
-}
-
-/** The constant shift amount of all lanes, or null. */
-export function uniformConstant(amounts: Value): number | null {
-  if (!isConstant(amounts) || amounts.type.kind !== "vector" || amounts.valueKind === "expr") return null;
-  let value: bigint | null = null;
-  for (let i = 0; i < amounts.type.count; i++) {
-    const element = elementOf(amounts, i);
-    if (element.valueKind === "undef") continue;
-    if (element.valueKind !== "int") return null;
-    if (value !== null && value !== element.value) return null;
-    value = element.value;
-  }
-  return value === null ? 0 : Number(BigInt.asUintN(64, value) & 0xffn);
-}
-
-/** Whether all lanes are lane 0 by construction. */
-export function isSplat(value: Value): boolean {
-  return value.valueKind === "inst" && value.op === Op.ShuffleVector && value.data.every((i) => i === 0);
 }
 
 function lowerShift(l: Lowering, kind: ShiftKind, shape: Shape, amounts: Value, a: Parts, b: Parts): Parts {
