@@ -162,6 +162,39 @@ test("what an immediate chooses of a register is not read of its place in memory
   }
 });
 
+test("bits of lanes that are compared with zero are their signs", async () => {
+  for (const [lanes, bits] of [
+    [16, 8],
+    [8, 16],
+    [4, 32],
+    [32, 8],
+    [8, 32],
+    [4, 64],
+  ] as const) {
+    const type = `<${lanes} x i${bits}>`;
+    const body = `  %m = icmp slt ${type} %a, zeroinitializer\n  %r = bitcast <${lanes} x i1> %m to i${lanes}`;
+    const wide = lanes * bits === 256;
+    const attributes = `"target-features"="${wide ? "+avx2" : "+sse2"}"`;
+    const text = await compiled(`signs-${lanes}-${bits}`, `i${lanes}`, `${type} %a`, body, attributes);
+    expect(text).toMatch(/movmsk/);
+    expect(text).not.toMatch(/cmp/);
+  }
+});
+
+test("masks of 256 bits are combined as such", async () => {
+  const type = "<32 x i8>";
+  const body = `  %x = icmp eq ${type} %a, splat (i8 1)
+  %y = icmp eq ${type} %a, splat (i8 2)
+  %z = icmp sgt ${type} %a, splat (i8 7)
+  %o = or <32 x i1> %x, %y
+  %p = and <32 x i1> %o, <${Array.from({ length: 32 }, (_, i) => `i1 ${i % 3 !== 0}`).join(", ")}>
+  %q = xor <32 x i1> %p, %z
+  %r = bitcast <32 x i1> %q to i32`;
+  const text = await compiled("masks", "i32", `${type} %a`, body, '"target-features"="+avx2"');
+  expect(text.match(/\tv(?:orps|andps|xorps|por|pand|pxor)\t.*%ymm/g)?.length).toBe(3);
+  expect(text).not.toMatch(/f128|i128/);
+});
+
 test("a conversion for speed waits for no vector register that is written", async () => {
   const body = "  %r = sitofp i32 %a to double";
   const text = await compiled("converted", "double", "i32 %a", body, '"target-features"="+avx"');

@@ -23,7 +23,7 @@ import { compareFloats as compareBySse } from "./vectors-arith.js";
 import { extensionsOf } from "./vectors-extensions.js";
 import { isNonNegative, isSplat, signedBits, uniformConstant, usedBits } from "./vectors-facts.js";
 import { extractLane, toRegister } from "./vectors-lanes.js";
-import { naturalOf } from "./vectors-masks.js";
+import { naturalOf, signsOf } from "./vectors-masks.js";
 import { bitsOf, intLane, shapeOf } from "./vectors-shape.js";
 import { as, imm, letterOf, v2i64 } from "./vectors-sse.js";
 
@@ -119,7 +119,7 @@ function binary(
   }
 }
 
-/** Bit operations on masks, in the form that one of them was made in. */
+/** Bit operations on masks, in the form that one of them was made in if it is another than that of all masks. */
 function logical(
   l: Lowering,
   op: BinaryOp,
@@ -131,12 +131,12 @@ function logical(
   if (op !== Op.And && op !== Op.Or && op !== Op.Xor) return null;
   const a = l.parts(left);
   const b = l.parts(right);
-  const natural = naturalOf(a) ?? naturalOf(b);
-  if (natural === undefined) return null;
-  const types = natural.registers.map((r) => r.type);
+  const made = naturalOf(a) ?? naturalOf(b);
+  const { bits, registers } = made ?? { bits: shapeOf(type).laneBits, registers: a };
+  const types = registers.map((r) => r.type);
   const y = maskOperand(l, type, right, b, types, avx2);
   const wide = maskOperand(l, type, left, a, types, avx2).map((r, i) => l.bin(op, r, as(l, y[i]!, r.type)));
-  return maskFrom(l, type, natural.bits, wide);
+  return maskFrom(l, type, bits, wide);
 }
 
 function maskOperand(
@@ -359,16 +359,17 @@ export function nativeBits(l: Lowering, type: Type, parts: Parts): Parts | null 
   const [register] = natural.registers;
   if (natural.registers.length !== 1 || !isWide(register!.type) || register!.type.count !== shape.count)
     return null;
+  const signs = signsOf(register!, natural.bits);
   let word: Value;
   switch (natural.bits) {
     case 8:
-      word = vex(l, "Pmovmskb", i32, register!);
+      word = vex(l, "Pmovmskb", i32, signs);
       break;
     case 32:
-      word = vex(l, "Movmskps", i32, as(l, register!, alike(register!.type, floatType)));
+      word = vex(l, "Movmskps", i32, as(l, signs, alike(signs.type, floatType)));
       break;
     case 64:
-      word = vex(l, "Movmskpd", i32, as(l, register!, alike(register!.type, doubleType)));
+      word = vex(l, "Movmskpd", i32, as(l, signs, alike(signs.type, doubleType)));
       break;
     default:
       return null;

@@ -7,7 +7,7 @@ import { i8, i16, i32, i64, intType, type Type } from "../../ir/types.js";
 import { constInt, type Value } from "../../ir/values.js";
 import { compareEqual } from "./vectors-arith.js";
 import { build, elements, extractLane, insertLane, splat, toRegister } from "./vectors-lanes.js";
-import { fixedForm, maskOfWidth } from "./vectors-masks.js";
+import { fixedForm, maskOfWidth, signsOf } from "./vectors-masks.js";
 import { intLane, registerOf, type Shape, shapeOf } from "./vectors-shape.js";
 import { shuffle } from "./vectors-shuffle.js";
 import {
@@ -324,7 +324,8 @@ export function vectorToBits(l: Lowering, type: Type, parts: Parts): Parts {
 
 function maskToBits(l: Lowering, shape: Shape, parts: Parts): Parts {
   const count = shape.count;
-  const gather = (r: Value, i: number): Value => {
+  const gather = (mask: Value, i: number): Value => {
+    const r = signsOf(mask, shape.laneBits);
     const bits = Math.min(shape.perRegister, count - i * shape.perRegister);
     let word: Value;
     if (shape.laneBits === 64) word = sse(l, "movmskpd", i32, as(l, r, v2f64));

@@ -6,10 +6,11 @@
  * needs no conversion; a conversion nobody reads is removed later.
  */
 import type { Lowering, Parts } from "../../codegen/legalize/lowering.js";
+import { Op } from "../../ir/instructions.js";
 import { ConstUndef, type Value } from "../../ir/values.js";
 import { intLane, registerOf, type Shape } from "./vectors-shape.js";
 import { shuffle } from "./vectors-shuffle.js";
-import { as, intForm, sse, v4i32, v8i16, v16i8 } from "./vectors-sse.js";
+import { as, intForm, letterOf, sse, v4i32, v8i16, v16i8 } from "./vectors-sse.js";
 
 export interface Natural {
   readonly bits: number;
@@ -93,4 +94,16 @@ function packMask(l: Lowering, bits: number, a: Value, second: Value | undefined
     ]);
   const name = bits === 32 ? "packssdw" : "packsswb";
   return sse(l, name, bits === 32 ? v8i16 : v16i8, a, second === undefined ? a : b);
+}
+
+/**
+ * What has the sign bits of a mask's lanes, of `bits` each, which is all that is read where bits are gathered from it: numbers that are
+ * compared with zero have them themselves.
+ */
+export function signsOf(mask: Value, bits: number): Value {
+  if (mask.valueKind !== "inst" || mask.op !== Op.Call) return mask;
+  const [callee, greater, less] = mask.operands as readonly [Value, Value, Value];
+  if (callee.valueKind !== "global" || greater?.valueKind !== "zero") return mask;
+  const name = /^tsc\.x64\.(?:v\.P|p)cmpgt([bwdq])$/.exec(callee.name);
+  return name?.[1] === letterOf(bits) ? less : mask;
 }
