@@ -3,16 +3,17 @@
  * found (lto/codegen/debug/locate.ts), by marks in the code as it is printed.
  *
  * Steps since then have put blocks in another order, put instructions in, and made one of several. A place holds from one
- * instruction to the next that was next to it before, with what is new in between: of registers that new instructions write
- * nothing is said.
- * Linear in the code, and in the pieces of ranges.
+ * instruction to the next that was next to it before, with what is new in between, except where new instructions have written
+ * its registers (overwritten.ts).
+ * Linear in the code, in the pieces of ranges, and in where registers are overwritten for each of these.
  */
 import type { Located } from "../../lto/codegen/debug/function-debug.js";
 import type { LocatedRange } from "../../lto/codegen/debug/locate.js";
 import type { MFunction, MInst } from "../../lto/codegen/mir.js";
 import type { PrintedPlace, PrintedVariable } from "../../lto/codegen/program/function-compilers.js";
-import { registersIn } from "../../lto/codegen/register-set.js";
+import { lowWord } from "../../lto/codegen/register-set.js";
 import { OpFact } from "../../lto/codegen/target.js";
+import { outside, overwrittenStretches, type Stretch, type Writer } from "./overwritten.js";
 
 /** Instructions that were in this order before, and are so in the text. */
 interface Run {
@@ -55,8 +56,8 @@ export class VariableMarks {
   private readonly firstPositions: readonly number[];
   /** Positions of instructions that are there, rising. */
   private known: readonly number[] = [];
-  /** A bit for each register that new instructions write. */
-  private rewritten = 0;
+  /** By register, in instructions of the text. */
+  private readonly overwritten: ReadonlyMap<number, readonly Stretch[]>;
   /** Instructions of the text that do what several did before. */
   private readonly standing = new Set<number>();
 
@@ -64,7 +65,7 @@ export class VariableMarks {
     private readonly mf: MFunction,
     { variables, positions }: Located,
   ) {
-    this.findRuns(positions);
+    this.overwritten = overwrittenStretches(mf.blocks, this.findRuns(positions));
     this.runs.sort((a, b) => a.positions[0]! - b.positions[0]!);
     this.firstPositions = this.runs.map((run) => run.positions[0]!);
     this.variables = variables.flatMap(({ variable, origin, ranges, bytes, described }) => {
@@ -74,9 +75,11 @@ export class VariableMarks {
     });
   }
 
-  private findRuns(positions: ReadonlyMap<MInst, number>): void {
+  /** @returns of each block's instructions, what they write */
+  private findRuns(positions: ReadonlyMap<MInst, number>): Writer[][] {
     const { blocks, target } = this.mf;
-    const { facts } = target.instructions;
+    const { facts, writes } = target.instructions;
+    const written: Writer[][] = [];
     const own = (inst: MInst): number | undefined => {
       const position = positions.get(inst);
       return position === undefined || position >= 0 ? position : -2 - position;
@@ -86,8 +89,9 @@ export class VariableMarks {
     let run: Run | null = null;
     /** Of the last of the run whose position is known. */
     let rank = 0;
-    for (const { insts, succs } of blocks) {
-      const last = insts.findLastIndex((inst) => positions.has(inst));
+    for (const { insts } of blocks) {
+      const writers: Writer[] = [];
+      written.push(writers);
       /** The run has instructions of the block. */
       let isHere = false;
       for (let i = 0; i < insts.length; i++) {
@@ -95,17 +99,18 @@ export class VariableMarks {
         if (inst.op === target.frame.directive || (facts[inst.op]! & noCode) !== 0) continue;
         const place = this.code.push(inst) - 1;
         const position = own(inst);
+        const isUnknown = position !== undefined && position >= unknownPlace;
+        const isStanding = isUnknown || (position !== undefined && positions.get(inst)! < 0);
+        // Of several instructions, some may be new.
+        const isOld = position !== undefined && !isUnknown ? (isStanding ? null : true) : false;
+        writers.push({ writes: lowWord(writes(inst)), isOld });
         if (position === undefined) {
           if (run !== null) run.end = place + 1;
-          // Nothing comes after the end of the function.
-          if (succs.length > 0 || i <= last) this.rewrite(inst);
           continue;
         }
-        const isUnknown = position >= unknownPlace;
-        if (isUnknown || positions.get(inst)! < 0) this.standing.add(place);
+        if (isStanding) this.standing.add(place);
         if (isUnknown) {
-          // Several instructions, of which some are new; the others came after those before it in the block.
-          this.rewrite(inst);
+          // The others came after those before it in the block.
           if (!isHere) run = null;
         } else {
           const own = ranks.get(position)!;
@@ -119,16 +124,12 @@ export class VariableMarks {
         run.end = place + 1;
       }
     }
-  }
-
-  private rewrite(inst: MInst): void {
-    for (const register of registersIn(this.mf.target.instructions.writes(inst)))
-      if (register < 32) this.rewritten |= 1 << register;
+    return written;
   }
 
   private printed(ranges: readonly LocatedRange[]): PrintedPlace[] {
     const pieces: Piece[] = [];
-    for (const range of ranges) if ((range.registers & this.rewritten) === 0) this.addPieces(range, pieces);
+    for (const range of ranges) this.addPieces(range, pieces);
     pieces.sort((a, b) => a.from - b.from);
     const joined: Piece[] = [];
     for (const piece of pieces) {
@@ -160,7 +161,18 @@ export class VariableMarks {
     return mark;
   }
 
-  private addPieces({ from, to, endsInCall, bytes, described }: LocatedRange, pieces: Piece[]): void {
+  /** Where all of these registers are what they were. */
+  private kept(stretch: Stretch, registers: number): readonly Stretch[] {
+    let left: readonly Stretch[] = [stretch];
+    for (let rest = this.overwritten.size === 0 ? 0 : registers; rest !== 0; rest &= rest - 1) {
+      const others = this.overwritten.get(31 - Math.clz32(rest & -rest));
+      if (others !== undefined) left = left.flatMap((each) => outside(each, others));
+    }
+    return left;
+  }
+
+  private addPieces(range: LocatedRange, pieces: Piece[]): void {
+    const { from, to, endsInCall, bytes, described } = range;
     const first = Math.max(0, lowerBound(this.firstPositions, from + 1) - 1);
     for (let r = first; r < this.runs.length && this.firstPositions[r]! < to; r++) {
       const { positions, places, end } = this.runs[r]!;
@@ -174,13 +186,10 @@ export class VariableMarks {
         to >= (this.known[lowerBound(this.known, Math.floor(last) + 1)] ?? Number.POSITIVE_INFINITY);
       const isStanding = this.standing.has(place) && !isWhole;
       const goesOn = high === positions.length && to > last + 1 && !isStanding;
-      pieces.push({
-        from: places[low]!,
-        to: goesOn ? end : place + 1,
-        endsInCall: isStanding || (endsInCall && last === to - 1),
-        bytes,
-        described,
-      });
+      const whole: Stretch = [places[low]!, goesOn ? end : place + 1];
+      const ends = isStanding || (endsInCall && last === to - 1);
+      for (const [begin, stop] of this.kept(whole, range.registers))
+        pieces.push({ from: begin, to: stop, endsInCall: ends && stop === whole[1], bytes, described });
     }
   }
 }
