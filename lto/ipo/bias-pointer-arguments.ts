@@ -323,9 +323,10 @@ class Centering {
     // What is gone was made of what arguments were before.
     records?.settle();
     forEachRecord(body, (record) => {
-      const [value] = record.values;
-      const move = value === undefined ? undefined : moves.get(value);
-      if (move !== undefined) speakOf(record, value!, adding(-move.bytes));
+      for (const value of new Set(record.values)) {
+        const move = moves.get(value);
+        if (move !== undefined) speakOf(record, value, value, adding(-move.bytes));
+      }
     });
   }
 }

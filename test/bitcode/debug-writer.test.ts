@@ -87,7 +87,12 @@ describe("what LLVM would not have", () => {
   const version = 19;
   const main = (module: Module): Func => module.functions.find(({ name }) => name === "main")!;
   /** What comes of an expression for a value of the first parameter, or of no value. */
-  function said(expression: readonly number[], to: number, isKnown = true): string[] {
+  function said(
+    expression: readonly number[],
+    to: number,
+    isKnown = true,
+    values?: (fn: Func) => readonly Value[],
+  ): string[] {
     const module = read(fixtureBytes("nodes-22.bc"), "nodes-22.bc");
     const fn = main(module);
     const body = fn.rewrite();
@@ -95,6 +100,7 @@ describe("what LLVM would not have", () => {
     const [parameter] = first.debug!;
     parameter!.expression = expression;
     if (!isKnown) parameter!.values = [];
+    if (values !== undefined) parameter!.values = values(fn);
     first.debug = [parameter!];
     const other = read(writeBitcode(module, to), "again.bc");
     return sayings(main(other), other).filter((line) => /^0 /.test(line));
@@ -111,6 +117,19 @@ describe("what LLVM would not have", () => {
     const bits = [Dw.ExtractBitsZext, 4, 8, Dw.StackValue];
     expect(said(bits, version)).toEqual([`0 value argc  [${bits}] argument 0`]);
     expect(said(bits, 18)).toEqual(["0 value argc  [] "]);
+  });
+
+  it.each([oldestBitcode, newestBitcode])("names several values in bitcode for LLVM %i", (to) => {
+    const list = [Dw.Arg, 0, Dw.Convert, 32, 5, Dw.Convert, 64, 5, Dw.Arg, 1, Dw.Plus, Dw.StackValue];
+    const both = ({ args }: Func): Value[] => [args[0]!, args[1]!];
+    expect(said(list, to, true, both)).toEqual([`0 value argc  [${list}] argument 0,argument 1`]);
+    // One that is not there.
+    expect(said(list, to, true, ({ args }) => [args[0]!])).toEqual(["0 value argc  [] "]);
+    // LLVM puts zero in places of what does not matter for code, and goes on to name it.
+    expect(said(list, to, true, ({ args }) => [args[0]!, constI32(0)])).toEqual(["0 value argc  [] "]);
+    // A list of one is that value.
+    const one = [Dw.Arg, 0, Dw.PlusUconst, 4, Dw.StackValue];
+    expect(said(one, to)).toEqual([`0 value argc  [${one.slice(2)}] argument 0`]);
   });
 
   it.each([

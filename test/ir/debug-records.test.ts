@@ -43,6 +43,76 @@ describe("salvaging", () => {
     expect(fragmentOf(expression)).toEqual({ offset: 32, size: 32 });
   });
 
+  it("says what was made of two values by both", () => {
+    const other = new Argument(i32, 1);
+    const sum = makeInst(Op.Add, i32, [argument, other], null) as Inst;
+    const found = salvaged(sum, [Dw.Fragment, 0, 32]);
+    expect(found.values).toEqual([argument, other]);
+    const both = [Dw.Arg, 0, Dw.Arg, 1, Dw.Plus];
+    expect(found.expression).toEqual([...both, Dw.StackValue, Dw.Fragment, 0, 32]);
+    const base = new Argument(ptr, 2);
+    const index = new Argument(i64, 3);
+    const address = makeInst(Op.GetElementPtr, ptr, [base, index], { elementType: i32 } as never) as Inst;
+    expect(salvaged(address, [Dw.Deref]).expression).toEqual([
+      Dw.Arg,
+      0,
+      Dw.Arg,
+      1,
+      Dw.Constu,
+      4,
+      Dw.Mul,
+      Dw.Plus,
+      Dw.Deref,
+    ]);
+  });
+
+  it("follows each of several values", () => {
+    const other = new Argument(i32, 1);
+    const product = makeInst(Op.Mul, i32, [argument, constInt(i32, 3)], null) as Inst;
+    const difference = makeInst(Op.Sub, i32, [product, other], null) as Inst;
+    const found = new DebugRecord(
+      1,
+      [Dw.Arg, 0, Dw.Arg, 1, Dw.Xor, Dw.StackValue],
+      [difference, other],
+      false,
+      0,
+    );
+    salvage(found, difference);
+    expect(found.values).toEqual([product, other]);
+    salvage(found, product);
+    expect(found.values).toEqual([argument, other]);
+    expect(found.expression).toEqual([
+      Dw.Arg,
+      0,
+      Dw.Constu,
+      3,
+      Dw.Mul,
+      Dw.Arg,
+      1,
+      Dw.Minus,
+      Dw.Arg,
+      1,
+      Dw.Xor,
+      Dw.StackValue,
+    ]);
+  });
+
+  it("extends what is shifted to the right", () => {
+    const shifted = makeInst(Op.AShr, i32, [argument, constInt(i32, 3)], null) as Inst;
+    expect(salvaged(shifted).expression).toEqual([
+      Dw.Convert,
+      32,
+      5,
+      Dw.Convert,
+      64,
+      5,
+      Dw.Constu,
+      3,
+      Dw.Shra,
+      Dw.StackValue,
+    ]);
+  });
+
   it("knows nothing of what memory held, and of upper bits", () => {
     const address = new Argument(ptr, 1);
     const load = makeInst(Op.Load, i8, [address], {

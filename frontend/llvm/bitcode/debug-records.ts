@@ -12,6 +12,7 @@ import {
   Encoding,
   type Expression,
   fragmentOf,
+  isLocal,
   noExpression,
   operationsIn,
   withoutFragment,
@@ -34,6 +35,9 @@ interface Pending {
   /** Of its location; undefined: that is still to come. */
   inlinedAt: DILocation | null | undefined;
 }
+
+/** Lists of more are not looked at. */
+const mostValues = 16;
 
 /** Beyond this, numbers in expressions are not exact. */
 const largest = 2n ** 48n;
@@ -120,41 +124,71 @@ export class RecordReader {
   ): DebugRecord {
     const { origins, fn } = this;
     const list = expressionOf(expression);
-    const value = list === null || of === null ? undefined : this.value(of, valueAt);
+    const values = list === null || of === null ? [] : this.valuesOf(of, valueAt);
     const record = new DebugRecord(
       origins.variable(variable),
       list ?? noExpression,
-      value === undefined ? [] : [value],
+      values,
       isDeclaration,
       origins.instance(fn, variable, inlinedAt ?? null),
     );
-    if (value === undefined || !fits(record, value, variable)) record.forget();
+    if (!namesAll(record)) record.forget();
+    if (record.isKnown && !fits(record, values[0]!, variable)) record.forget();
     return record;
   }
 
-  private value(
+  /**
+   * None where one of them is not known, or a constant in a list: LLVM puts zero in the place of a value of which no bit
+   * matters for the code, and lists go on to name it.
+   */
+  private valuesOf(
     of: { value: number } | { entry: number },
     valueAt: (id: number) => Value | undefined,
-  ): Value | undefined {
-    let id = "value" in of ? of.value : -1;
-    if ("entry" in of) {
-      if (typeof this.metadata.locate(of.entry) === "string") return undefined;
-      const { record } = this.metadata;
-      if (record.code !== MetadataCode.Value || record.count < 2) return undefined;
-      id = record.number(1);
-    }
-    const value = valueAt(id);
-    switch (value?.valueKind) {
-      case "inst":
-      case "argument":
-      case "int":
-      case "float":
-      case "zero":
-        return value;
-      default:
-        return undefined;
-    }
+  ): Value[] {
+    const ids = "value" in of ? [of.value] : this.named(of.entry);
+    const values = ids.map((id) => usable(valueAt(id)));
+    const isKnown = (value: Value | undefined): boolean =>
+      value !== undefined && (values.length === 1 || isLocal(value));
+    return values.every(isKnown) ? (values as Value[]) : [];
   }
+
+  /** Numbers of the values of an entry, which is one or a list of such. */
+  private named(entry: number): number[] {
+    if (typeof this.metadata.locate(entry) === "string") return [];
+    const { record } = this.metadata;
+    if (record.code === MetadataCode.Value && record.count >= 2) return [record.number(1)];
+    if (record.code !== MetadataCode.ArgList || record.count > mostValues) return [];
+    const entries = Array.from({ length: record.count }, (_, i) => record.number(i));
+    return entries.map((part) => {
+      if (typeof this.metadata.locate(part) === "string") return -1;
+      const { record: value } = this.metadata;
+      return value.code === MetadataCode.Value && value.count >= 2 ? value.number(1) : -1;
+    });
+  }
+}
+
+/** A value that records may name. */
+function usable(value: Value | undefined): Value | undefined {
+  switch (value?.valueKind) {
+    case "inst":
+    case "argument":
+    case "int":
+    case "float":
+    case "zero":
+      return value;
+    default:
+      return undefined;
+  }
+}
+
+/** Whether the expression speaks of the values that are there, each once; what names the only one by its number names it plainly then. */
+function namesAll(record: DebugRecord): boolean {
+  const { expression, values } = record;
+  const places = operationsIn(expression)?.filter((at) => expression[at] === Dw.Arg) ?? [];
+  if (places.length === 0) return values.length <= 1;
+  if (record.isDeclaration || places.some((at) => expression[at + 1]! >= values.length)) return false;
+  if (values.length === 1 && places.length === 1 && places[0] === 0) record.expression = expression.slice(2);
+  return true;
 }
 
 /** The expression as numbers; null if it has some that are not exact, or operations that are not known. */

@@ -1,7 +1,15 @@
 /** Marks through register allocation. */
 import { CopyOp, isSlot, type MFunction, type MInst, noLocation } from "../mir.js";
 import { OpFact } from "../target.js";
-import { type FunctionMarks, follow, type Mark, type PlaceMark, type Snapshot, snapshot } from "./marks.js";
+import {
+  type FunctionMarks,
+  follow,
+  type Mark,
+  type OneValue,
+  type PlaceMark,
+  type Snapshot,
+  snapshot,
+} from "./marks.js";
 
 /** Before registers are assigned, in SSA form. @returns what `marksAfterAllocation` wants */
 export function marksBeforeAllocation(fn: MFunction, marks: FunctionMarks): Snapshot {
@@ -10,14 +18,19 @@ export function marksBeforeAllocation(fn: MFunction, marks: FunctionMarks): Snap
     if (remat !== null) marks.constant.add(marks.rootOf(vreg));
   });
   // Definitions name roots from now on, so what is said of copies is said of these.
+  const rooted = (of: OneValue): OneValue =>
+    of.kind === "value" ? { ...of, value: marks.rootOf(of.value) } : of;
   for (const [inst, own] of marks.before)
     marks.before.set(
       inst,
-      own.map((mark) =>
-        mark.kind === "variable" && mark.of.kind === "value"
-          ? { ...mark, of: { ...mark.of, value: marks.rootOf(mark.of.value) } }
-          : mark,
-      ),
+      own.map((mark) => {
+        if (mark.kind !== "variable" || mark.of.kind === "unknown") return mark;
+        const { of } = mark;
+        return {
+          ...mark,
+          of: of.kind === "several" ? { kind: "several", parts: of.parts.map(rooted) } : rooted(of),
+        };
+      }),
     );
   return snapshot(fn.blocks);
 }

@@ -1,8 +1,8 @@
 /**
  * Places of variables as DWARF expressions: bytes of what debuggers compute. Source: DWARF 5, 2.5 and 2.6.
  *
- * A value's register holds anything above the value's bits, so operations that look at upper bits get a value that was
- * extended before.
+ * A value's register holds anything above the value's bits, so operations that look at upper bits get values that were
+ * extended before, each of them.
  */
 import { Dw, Encoding, type Expression } from "../../ir/debug-records.js";
 /** A distance from a register, by DWARF's number, or (-1) from the CFA. */
@@ -59,6 +59,11 @@ class Bytes {
       if (isLast) return this;
     }
   }
+  /** What leaves another value behind this one. */
+  append({ list }: Bytes): this {
+    this.list.push(...list);
+    return this;
+  }
   unsigned(value: bigint | number): this {
     return value < 32 ? this.op(Op.Lit0 + Number(value)) : this.op(Dw.Constu).uleb(value);
   }
@@ -93,149 +98,212 @@ class Bytes {
   }
 }
 
-/** Their lower bits follow from the lower bits of what they work on. */
-const lowBitsOnly = new Set<number>([
-  Dw.And,
-  Dw.Or,
-  Dw.Xor,
-  Dw.Plus,
-  Dw.Minus,
-  Dw.Mul,
-  Dw.Shl,
-  Dw.Dup,
-  Dw.Swap,
-]);
-const plain = new Set<number>([
-  Dw.Shr,
-  Dw.Shra,
-  Dw.Deref,
-  0x1b,
-  0x1d,
-  0x1f,
-  0x20,
-  0x29,
-  0x2a,
-  0x2b,
-  0x2c,
-  0x2d,
-  0x2e,
-]);
-
-/** How many of the low bits of the value at the top of the stack are right, and what those above should be. */
+/** How many of the low bits of a value are right, and what those above should be. */
 interface Width {
   readonly bits: number;
   readonly encoding: number;
 }
 const whole: Width = { bits: 64, encoding: Encoding.Unsigned };
 
-function extend(out: Bytes, { bits, encoding }: Width): void {
-  if (encoding === Encoding.Signed) out.signExtend(bits);
-  else out.zeroExtend(bits);
+/** A value on the debugger's stack: the operations that leave it there. */
+interface Entry {
+  readonly out: Bytes;
+  readonly width: Width;
+  /** The first of two conversions was there, which says what the value is taken for. */
+  readonly isNamed?: boolean;
 }
 
-/** Appends operations. @returns how much of the result is right; null where something has no equivalent */
-function operations(out: Bytes, expression: Expression, first: Width): Width | null {
-  let width = first;
-  let isNamed = false;
-  for (let i = 0; i < expression.length; ) {
-    const op = expression[i]!;
-    const a = expression[i + 1]!;
-    const b = expression[i + 2]!;
-    if (op === Dw.Convert) {
-      if (isNamed && a > width.bits) extend(out, width);
-      // The first of two says what the value is taken for.
-      width = { bits: Math.min(a, isNamed ? a : width.bits), encoding: b };
-      isNamed = !isNamed;
-      i += 3;
-      continue;
-    }
-    if (lowBitsOnly.has(op)) {
-      out.op(op);
-      i++;
-    } else if (op === Dw.PlusUconst) {
-      out.op(op).uleb(a);
-      i += 2;
-    } else if (op === Dw.Constu) {
-      out.unsigned(a);
-      i += 2;
-    } else if (op === Dw.Consts) {
-      out.number(BigInt(a));
-      i += 2;
-    } else if (op >= Op.Lit0 && op < Op.Reg0) {
-      out.op(op);
-      i++;
-    } else if (op === Dw.DerefSize) {
-      extend(out, width);
-      out.op(op).op(a);
-      width = { bits: 8 * a, encoding: Encoding.Unsigned };
-      i += 2;
-    } else if (op === Dw.TagOffset) {
-      i += 2;
-    } else if (op === Dw.ExtractBitsZext || op === Dw.ExtractBitsSext) {
-      extend(out, width);
-      if (a > 0) out.unsigned(a).op(Dw.Shr);
-      if (op === Dw.ExtractBitsSext) out.signExtend(b);
-      else out.zeroExtend(b);
-      width = whole;
-      i += 3;
-    } else if (plain.has(op)) {
-      extend(out, op === Dw.Shra ? { ...width, encoding: Encoding.Signed } : width);
-      out.op(op);
-      width = whole;
-      i++;
-    } else return null;
-  }
-  return width;
+/** With all bits above those that are right as they should be. */
+function extended({ out, width }: Entry, encoding = width.encoding): Bytes {
+  if (encoding === Encoding.Signed) out.signExtend(width.bits);
+  else out.zeroExtend(width.bits);
+  return out;
 }
 
+/** Of two values: their lower bits follow from the lower bits of what they work on. */
+const lowBitsOnly = new Set<number>([Dw.And, Dw.Or, Dw.Xor, Dw.Plus, Dw.Minus, Dw.Mul]);
+const [equal, unequal] = [0x29, 0x2e];
 /**
- * The bytes of the location of a variable, or a part of it; null if it cannot be said.
- * @param expression without its fragment @param isAddress the value is the variable's address
+ * Of two values, all bits of which matter, and how the first is extended. Not those of which LLVM does not tell whether they
+ * are about numbers with a sign: other comparisons, remainders.
  */
-export function locationBytes(
-  place: ValuePlace,
-  expression: Expression,
-  isAddress: boolean,
-): readonly number[] | null {
-  const { length } = expression;
-  const isComputed = length > 0 && expression[length - 1] === Dw.StackValue;
-  const isMemory = isAddress || (length > 0 && expression[length - 1] === Dw.Deref);
-  // Values that are computed say so.
-  if (length > 0 && !isComputed && !isMemory && place.kind !== "address") return null;
-  const steps = isComputed || (isMemory && !isAddress) ? expression.slice(0, -1) : expression;
+const wholeOnly: ReadonlyMap<number, Encoding> = new Map([
+  [Dw.Shr, Encoding.Unsigned],
+  [Dw.Shra, Encoding.Signed],
+  [0x1b /* div */, Encoding.Signed],
+  [equal, Encoding.Unsigned],
+  [unequal, Encoding.Unsigned],
+]);
+const ofOne = new Set<number>([0x1f /* neg */, 0x20 /* not */]);
+
+/** The debugger's stack while it computes a value. */
+class Stack {
+  private readonly entries: Entry[] = [];
+
+  /** @param first what is there before; null: what is meant is named by number */
+  constructor(
+    private readonly places: readonly ValuePlace[],
+    first: Entry | null,
+  ) {
+    if (first !== null) this.entries.push(first);
+  }
+
+  private push(out: Bytes, width: Width): void {
+    this.entries.push({ out, width });
+  }
+  private pop(): Entry | undefined {
+    return this.entries.pop();
+  }
+
+  /** @returns what is left in the end; null where something has no equivalent */
+  run(expression: Expression): Entry | null {
+    for (let i = 0; i < expression.length; ) {
+      const operands = this.step(expression[i]!, expression[i + 1]!, expression[i + 2]!);
+      if (operands < 0) return null;
+      i += 1 + operands;
+    }
+    return this.entries.length === 1 ? this.entries[0]! : null;
+  }
+
+  /** @returns how many operands it has; -1: it has no equivalent */
+  private step(op: number, a: number, b: number): number {
+    switch (op) {
+      case Dw.Arg: {
+        const entry = pushed(this.places[a]);
+        if (entry === null) return -1;
+        this.entries.push(entry);
+        return 1;
+      }
+      case Dw.Constu:
+        this.push(new Bytes().unsigned(a), whole);
+        return 1;
+      case Dw.Consts:
+        this.push(new Bytes().number(BigInt(a)), whole);
+        return 1;
+      case Dw.TagOffset:
+        return 1;
+    }
+    if (op >= Op.Lit0 && op < Op.Reg0) {
+      this.push(new Bytes().op(op), whole);
+      return 0;
+    }
+    const top = this.pop();
+    if (top === undefined) return -1;
+    const { out, width, isNamed = false } = top;
+    switch (op) {
+      case Dw.Convert: {
+        if (isNamed && a > width.bits) extended(top);
+        const bits = isNamed ? a : Math.min(a, width.bits);
+        this.entries.push({ out, width: { bits: Math.min(bits, 64), encoding: b }, isNamed: !isNamed });
+        return 2;
+      }
+      case Dw.PlusUconst:
+        this.push(out.op(op).uleb(a), width);
+        return 1;
+      case Dw.Deref:
+        this.push(extended(top).op(op), whole);
+        return 0;
+      case Dw.DerefSize:
+        this.push(extended(top).op(op).op(a), { bits: 8 * a, encoding: Encoding.Unsigned });
+        return 1;
+      case Dw.ExtractBitsZext:
+      case Dw.ExtractBitsSext:
+        extended(top);
+        if (a > 0) out.unsigned(a).op(Dw.Shr);
+        if (op === Dw.ExtractBitsSext) out.signExtend(b);
+        else out.zeroExtend(b);
+        this.push(out, whole);
+        return 2;
+    }
+    if (ofOne.has(op)) {
+      this.push(out.op(op), width);
+      return 0;
+    }
+    const under = this.pop();
+    return under !== undefined && this.binary(op, under, top) ? 0 : -1;
+  }
+
+  private binary(op: number, a: Entry, b: Entry): boolean {
+    if (lowBitsOnly.has(op)) {
+      const { width } = b.width.bits < a.width.bits ? b : a;
+      this.push(a.out.append(b.out).op(op), width);
+      return true;
+    }
+    if (op === Dw.Shl) {
+      this.push(a.out.append(extended(b, Encoding.Unsigned)).op(op), a.width);
+      return true;
+    }
+    const extension = wholeOnly.get(op);
+    if (extension === undefined) return false;
+    let [left, right] = [a, b];
+    if (op === equal || op === unequal) {
+      // Constants may have a sign.
+      const bits = Math.min(a.width.bits, b.width.bits);
+      [left, right] = [a, b].map(({ out, width }) => ({ out, width: { ...width, bits } })) as [Entry, Entry];
+    }
+    const amount = op === Dw.Shr || op === Dw.Shra ? Encoding.Unsigned : extension;
+    this.push(extended(left, extension).append(extended(right, amount)).op(op), whole);
+    return true;
+  }
+}
+
+/** A value as it comes to the stack; null: debuggers cannot compute with it. */
+function pushed(place: ValuePlace | undefined): Entry | null {
+  if (place === undefined) return null;
   const out = new Bytes();
   const bits = place.kind === "address" ? 64 : place.bits;
-  if (bits > 64 && (steps.length > 0 || isMemory || place.kind === "constant")) return null;
-  if (!isMemory && isTruncation(steps) && bits % 8 === 0) {
-    const simple = plainLocation(out, place);
-    if (simple !== null) return simple;
-  }
-  // Debuggers compute with general registers.
-  if (place.kind === "register" && place.register > lastGeneral) return null;
-  let width: Width = { bits, encoding: Encoding.Unsigned };
+  if (bits > 64) return null;
+  const width: Width = { bits, encoding: Encoding.Unsigned };
   switch (place.kind) {
     case "register":
-      out.based({ register: place.register, offset: 0 });
-      break;
+      // Debuggers compute with general registers.
+      if (place.register > lastGeneral) return null;
+      return { out: out.based({ register: place.register, offset: 0 }), width };
     case "arrival":
-      out.arrival(place.register);
-      break;
+      return { out: out.arrival(place.register), width };
     case "memory":
       out.based(place.at);
       if (bits > 32) out.op(Dw.Deref);
       else out.op(Dw.DerefSize).op(bits > 16 ? 4 : bits > 8 ? 2 : 1);
-      break;
+      return { out, width };
     case "address":
-      out.based(place.at);
-      break;
+      return { out: out.based(place.at), width };
     case "constant":
-      out.number(numberOf(place));
-      width = whole;
-      break;
+      return { out: out.number(numberOf(place)), width };
   }
-  const result = operations(out, steps, width);
+}
+
+/**
+ * The bytes of the location of a variable, or a part of it; null if it cannot be said.
+ * @param places of the values that are named by their numbers, or the only one
+ * @param expression without its fragment @param isAddress the value is the variable's address
+ */
+export function locationBytes(
+  places: readonly ValuePlace[],
+  expression: Expression,
+  isAddress: boolean,
+): readonly number[] | null {
+  const [place] = places;
+  const isList = expression.includes(Dw.Arg);
+  if (place === undefined || (!isList && places.length > 1)) return null;
+  const { length } = expression;
+  const isComputed = length > 0 && expression[length - 1] === Dw.StackValue;
+  const isMemory = isAddress || (length > 0 && expression[length - 1] === Dw.Deref);
+  // Values that are computed say so.
+  if (length > 0 && !isComputed && !isMemory && (isList || place.kind !== "address")) return null;
+  const steps = isComputed || (isMemory && !isAddress) ? expression.slice(0, -1) : expression;
+  const bits = place.kind === "address" ? 64 : place.bits;
+  if (!isList && !isMemory && isTruncation(steps) && bits % 8 === 0) {
+    if (bits > 64 && steps.length > 0) return null;
+    const simple = plainLocation(new Bytes(), place);
+    if (simple !== null) return simple;
+  }
+  const first = isList ? null : pushed(place);
+  if (!isList && first === null) return null;
+  const result = new Stack(places, first).run(steps);
   if (result === null) return null;
-  if (result.bits % 8 !== 0 || (isMemory && result.bits < 64)) extend(out, result);
+  const { out, width } = result;
+  if (width.bits % 8 !== 0 || (isMemory && width.bits < 64)) extended(result);
   if (!isMemory) out.op(Dw.StackValue);
   return out.list;
 }

@@ -14,7 +14,7 @@ import { isSlot, type MBlock, type MemOperand, type MFunction, type MInst, slotO
 import { lowWord } from "../register-set.js";
 import { OpFact } from "../target.js";
 import { type Composed, composed, locationBytes, type ValuePlace } from "./expressions.js";
-import type { FunctionMarks, VariableMark } from "./marks.js";
+import { type FunctionMarks, type OneValue, partsOf, type VariableMark } from "./marks.js";
 
 /** Instructions, by their positions in the code, at which a location is right. */
 export interface LocatedRange {
@@ -108,14 +108,19 @@ class State {
   }
 }
 
+type FollowedValue = Extract<OneValue, { kind: "value" }>;
+/** The values that a mark names, in its order. */
+const followed = ({ of }: VariableMark): readonly FollowedValue[] =>
+  partsOf(of).filter((part) => part.kind === "value");
+
 const whole = (bytes: readonly number[]): Composed => ({ bytes, described: Number.POSITIVE_INFINITY });
 
 /** A range that has begun, and the places that have been right since. */
 interface Open {
   readonly from: number;
   readonly mark: number;
-  /** As in `State`; null where the mark says it all, or the caller may know. */
-  readonly places: Int32Array | null;
+  /** As in `State`, of each value that the mark names; none: the caller may know it. */
+  readonly places: Int32Array;
 }
 
 class Locator {
@@ -179,8 +184,8 @@ class Locator {
 
   /** A variable that lies in the frame for as long as the function runs: in one place, else it is not known where. */
   private declare(mark: VariableMark, declarations: Declarations): void {
-    const place = this.placeOf(mark, -1, -1);
-    const bytes = place === null ? null : locationBytes(place, withoutFragment(mark.expression), true);
+    const place = mark.of.kind === "slot" ? this.placeOf(mark.of, -1, -1) : null;
+    const bytes = place === null ? null : locationBytes([place], withoutFragment(mark.expression), true);
     const fragment = fragmentOf(mark.expression);
     const key = `${mark.variable} ${mark.origin} ${fragment?.offset ?? ""}`;
     if (bytes === null) return;
@@ -208,15 +213,18 @@ class Locator {
     this.markNumbers.set(mark, this.all.length);
     this.all.push(mark);
     this.markSubjects.push(subject);
-    if (of.kind !== "value") return;
-    let k = this.numbers.get(of.value);
+    for (const part of partsOf(of)) if (part.kind === "value") this.noteValue(part, subject);
+  }
+
+  private noteValue({ value, bits }: FollowedValue, subject: number): void {
+    let k = this.numbers.get(value);
     if (k === undefined) {
-      this.numbers.set(of.value, (k = this.numbers.size));
+      this.numbers.set(value, (k = this.numbers.size));
       this.neededBytes.push(0);
       this.namers.push([]);
-      this.constant.push(this.marks.constant.has(of.value));
+      this.constant.push(this.marks.constant.has(value));
     }
-    this.neededBytes[k] = Math.max(this.neededBytes[k]!, Math.ceil(of.bits / 8));
+    this.neededBytes[k] = Math.max(this.neededBytes[k]!, Math.ceil(bits / 8));
     if (!this.namers[k]!.includes(subject)) this.namers[k]!.push(subject);
   }
 
@@ -373,8 +381,8 @@ class Locator {
     for (const subject of this.namers[k]!) {
       const mark = marks[subject]!;
       if (mark === nowhere) continue;
-      const { of } = this.all[mark]!;
-      if (of.kind === "value" && this.numbers.get(of.value) === k) this.setMark(subject, nowhere);
+      if (followed(this.all[mark]!).some(({ value }) => this.numbers.get(value) === k))
+        this.setMark(subject, nowhere);
     }
     this.touch(k);
   }
@@ -502,9 +510,8 @@ class Locator {
     const now = mark === nowhere ? null : this.placesOf(mark, at);
     if (now !== null && before !== null && before.mark === mark) {
       // What has been right all along is chosen once the range ends.
-      if (before.places === null && now.places === null) return;
-      const places = before.places?.map((word, w) => word & (now.places?.[w] ?? 0));
-      if (places?.some((word) => word !== 0) === true) {
+      const places = before.places.map((word, w) => word & now.places[w]!);
+      if (this.goOn(before.places, places, now.places)) {
         open[s] = { ...before, places };
         return;
       }
@@ -513,20 +520,44 @@ class Locator {
     open[s] = now;
   }
 
+  /** Each value that had places has some of them left, and others have none. */
+  private goOn(before: Int32Array, left: Int32Array, now: Int32Array): boolean {
+    for (let i = 0; i < left.length; i += this.words) {
+      if (this.isNowhere(before, i) ? !this.isNowhere(now, i) : this.isNowhere(left, i)) return false;
+    }
+    return true;
+  }
+  /** @param from of a value's words */
+  private isNowhere(places: Int32Array, from: number): boolean {
+    for (let w = 0; w < this.words; w++) if (places[from + w] !== 0) return false;
+    return true;
+  }
+
   private close(open: Open, to: number, called: MInst | null, ranges: LocatedRange[]): void {
     const { from, mark, places } = open;
-    const { expression, isDeclaration } = this.all[mark]!;
-    // Rather one that the call leaves alone.
-    const registers = places?.[0] ?? 0;
-    const kept = registers & ~(called === null ? 0 : this.changedBy(called));
-    const slot = places === null ? nowhere : lowestSlot(places);
-    const isKept = kept !== 0 || slot >= 0 || registers === 0;
-    const register = lowestBit(kept !== 0 ? kept : slot >= 0 ? 0 : registers);
-    const place = this.placeOf(this.all[mark]!, register, slot);
-    const bytes = place === null ? null : locationBytes(place, withoutFragment(expression), isDeclaration);
-    if (bytes === null) return;
-    const used = register < 0 ? 0 : 1 << register;
-    ranges.push({ from, to, endsInCall: !isKept, ...whole(bytes), registers: used });
+    const { expression, isDeclaration, of } = this.all[mark]!;
+    let isKept = true;
+    let used = 0;
+    let next = 0;
+    const found: ValuePlace[] = [];
+    for (const part of partsOf(of)) {
+      let register = nowhere;
+      let slot = nowhere;
+      if (part.kind === "value") {
+        const own = places.subarray(next, (next += this.words));
+        // Rather one that the call leaves alone.
+        const kept = own[0]! & ~(called === null ? 0 : this.changedBy(called));
+        slot = lowestSlot(own);
+        if (kept === 0 && slot < 0 && own[0] !== 0) isKept = false;
+        register = lowestBit(kept !== 0 ? kept : slot >= 0 ? 0 : own[0]!);
+        if (register >= 0) used |= 1 << register;
+      }
+      const place = this.placeOf(part, register, slot);
+      if (place === null) return;
+      found.push(place);
+    }
+    const bytes = locationBytes(found, withoutFragment(expression), isDeclaration);
+    if (bytes !== null) ranges.push({ from, to, endsInCall: !isKept, ...whole(bytes), registers: used });
   }
 
   /** Registers that hold nothing while a call runs. */
@@ -535,14 +566,17 @@ class Locator {
     return lowWord(this.mf.target.instructions.writes(call));
   }
 
-  /** The places of a mark's value; null: there are none. */
+  /** The places of a mark's values; null: one of them has none, or nothing is known. */
   private placesOf(mark: number, from: number): Open | null {
-    const { of } = this.all[mark]!;
-    if (of.kind !== "value") return { from, mark, places: null };
-    const at = this.numbers.get(of.value)! * this.words;
-    const places = this.state.places.slice(at, at + this.words);
-    if (places.some((word) => word !== 0)) return { from, mark, places };
-    return this.isKnownOnEntry(of.value) ? { from, mark, places: null } : null;
+    const values = followed(this.all[mark]!);
+    const { words } = this;
+    const places = new Int32Array(words * values.length);
+    for (const [i, { value }] of values.entries()) {
+      const at = this.numbers.get(value)! * words;
+      places.set(this.state.places.subarray(at, at + words), i * words);
+      if (this.isNowhere(places, i * words) && !this.isKnownOnEntry(value)) return null;
+    }
+    return { from, mark, places };
   }
 
   private isKnownOnEntry(value: number): boolean {
@@ -552,10 +586,8 @@ class Locator {
   }
 
   /** @param register of the value; -1: it is in a slot, by its place in `slots`, or was somewhere on entry */
-  private placeOf({ of }: VariableMark, register: number, slot: number): ValuePlace | null {
+  private placeOf(of: OneValue, register: number, slot: number): ValuePlace | null {
     switch (of.kind) {
-      case "unknown":
-        return null;
       case "constant":
         return of;
       case "slot": {

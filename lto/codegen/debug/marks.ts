@@ -12,6 +12,11 @@ import type { Location, MBlock, MemOperand, MInst } from "../mir.js";
 /** What a variable, or a part of it, is made of. */
 export type MarkValue =
   | { readonly kind: "unknown" }
+  /** Of several, which the expression names by their numbers. */
+  | { readonly kind: "several"; readonly parts: readonly OneValue[] }
+  | OneValue;
+
+export type OneValue =
   /** A value of so many bits; above them its register holds anything. */
   | { readonly kind: "value"; readonly value: number; readonly bits: number }
   /** The address of a slot. */
@@ -38,6 +43,9 @@ export interface PlaceMark {
   readonly bytes: number;
 }
 export type Mark = VariableMark | PlaceMark;
+
+export const partsOf = (of: MarkValue): readonly OneValue[] =>
+  of.kind === "several" ? of.parts : of.kind === "unknown" ? [] : [of];
 
 const unknownMark = (mark: VariableMark): VariableMark => ({
   ...mark,

@@ -108,9 +108,10 @@ export const biasPointers: FunctionPass<LoweringContext> = {
     putBehind(body, settings);
     // What is in a register from here on is the middle.
     forEachRecord(body, (record) => {
-      const [value] = record.values;
-      const move = value === undefined ? undefined : moves.get(value);
-      if (move !== undefined) speakOf(record, move.to, adding(-move.bytes));
+      for (const value of new Set(record.values)) {
+        const move = moves.get(value);
+        if (move !== undefined) speakOf(record, value, move.to, adding(-move.bytes));
+      }
     });
     context.count("centered", moves.size);
     return true;

@@ -8,7 +8,7 @@ import { salvage } from "../../ir/debug-salvage.js";
 import { type Body, type Inst, Op } from "../../ir/instructions.js";
 import { type Type, voidType } from "../../ir/types.js";
 import type { Argument, Value } from "../../ir/values.js";
-import type { FunctionMarks, Mark, MarkValue } from "../debug/marks.js";
+import type { FunctionMarks, Mark, MarkValue, OneValue } from "../debug/marks.js";
 import type { MInst } from "../mir.js";
 import type { FunctionSelection } from "./function-selection.js";
 
@@ -49,19 +49,30 @@ export class SelectionDebug {
   }
 
   private valueOf(record: DebugRecord, arrived: Mark[]): MarkValue {
-    for (let steps = 0; steps < mostSteps; steps++) {
-      const [value] = record.values;
-      if (value === undefined || record.values.length > 1 || record.expression.includes(Dw.Arg)) break;
-      if (value.valueKind === "argument") return this.argument(value, arrived) ?? unknown(record);
-      if (value.valueKind !== "inst") return constantOf(value) ?? unknown(record);
-      const known = this.instruction(value);
-      if (known !== null) return known;
-      salvage(record, value);
+    for (let steps = 0; steps < mostSteps && record.isKnown; steps++) {
+      const parts: OneValue[] = [];
+      for (const value of record.values) {
+        const known =
+          value.valueKind === "argument"
+            ? this.argument(value, arrived)
+            : value.valueKind === "inst"
+              ? this.instruction(value)
+              : constantOf(value);
+        if (known !== null) {
+          parts.push(known);
+          continue;
+        }
+        if (value.valueKind !== "inst") return unknown(record);
+        salvage(record, value);
+        break;
+      }
+      if (!record.isKnown || parts.length < record.values.length) continue;
+      return record.expression.includes(Dw.Arg) ? { kind: "several", parts } : parts[0]!;
     }
     return unknown(record);
   }
 
-  private instruction(inst: Inst): MarkValue | null {
+  private instruction(inst: Inst): OneValue | null {
     const { s } = this;
     if (inst.op === Op.Alloca) {
       const slot = s.slots.slots[inst.id]!;
@@ -77,7 +88,7 @@ export class SelectionDebug {
     return vreg < 0 ? null : { kind: "value", value: vreg, bits };
   }
 
-  private argument(argument: Argument, arrived: Mark[]): MarkValue | null {
+  private argument(argument: Argument, arrived: Mark[]): OneValue | null {
     const { s } = this;
     const slot = this.argumentSlots.get(argument.index);
     if (slot !== undefined) return { kind: "slot", slot };
@@ -104,8 +115,8 @@ function unknown(record: DebugRecord): MarkValue {
   return { kind: "unknown" };
 }
 
-function constantOf(value: Value): MarkValue | null {
-  const words = (number: bigint, bits: number): MarkValue => ({
+function constantOf(value: Value): OneValue | null {
+  const words = (number: bigint, bits: number): OneValue => ({
     kind: "constant",
     low: Number(BigInt.asIntN(32, number)),
     high: Number(BigInt.asIntN(32, number >> 32n)),
