@@ -2,6 +2,7 @@
 import { codeModelOf, nearDataBytes } from "../../lto/codegen/code-model.js";
 import type { OutlineForm } from "../../lto/codegen/outline/forms.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
+import { unwindTables } from "../../lto/codegen/select/function-attributes.js";
 import type { Module } from "../../lto/ir/module.js";
 import type { DriverOptions } from "./driver-options.js";
 import { type CodeOptionValues, codeOptionNames } from "./option-table.js";
@@ -31,6 +32,7 @@ export function codegenOptions(module: Module, options: DriverOptions): CodegenO
         : null,
     checkPacking: options.checkPacking,
     debugInfo: writesDebugInfo(module),
+    debugFrames: writesDebugInfo(module) && !hasUnwindTables(module),
     passes: options.passes,
     verify: options.verify,
   };
@@ -42,6 +44,10 @@ const debugFlag = "Dwarf Version";
 /** Some code has source locations, and they are not for the compiler alone. */
 const writesDebugInfo = (module: Module): boolean =>
   module.origins !== null && module.flag(debugFlag) !== undefined;
+
+/** Some code has, by what is said of it or by its own assembly. */
+const hasUnwindTables = ({ functions, moduleAsm }: Module): boolean =>
+  moduleAsm.includes(".cfi_") || functions.some((fn) => !fn.isDeclaration && unwindTables(fn) !== "none");
 
 /** Functions of the unwinder that tell where a function starts, which they take from its description. */
 const startsOfFunctions = new Set(["_Unwind_FindEnclosingFunction", "_Unwind_GetRegionStart"]);

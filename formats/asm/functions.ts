@@ -5,6 +5,7 @@
  * workers in any order. Literal-pool entries are named by their bytes and only collected here: the printer
  * writes each of them once for the whole output.
  */
+import { describeFrames } from "../../lto/codegen/late/cfi.js";
 import { liveTables } from "../../lto/codegen/late/jump-tables.js";
 import { fallingExit, type JumpTarget } from "../../lto/codegen/late/tail-jumps.js";
 import {
@@ -256,7 +257,9 @@ export function functionText(
   const symbol = names.symbol(fn);
   const number = names.number(fn);
   const operandNames = new FunctionNames(mf, names, pool, number);
-  const cfi = !(options.omitCfi === true || mf.unwind === "none");
+  const describes = options.debugFrames === true && mf.unwind === "none";
+  if (describes) describeFrames(mf, mf.framePointer);
+  const cfi = !(options.omitCfi === true || (mf.unwind === "none" && !describes));
   const section = functionSection(fn, symbol, named, options).directive;
   let head = `${section}\n`;
   head += bindingText(fn, symbol);
@@ -273,7 +276,8 @@ export function functionText(
   head += `${symbol}:\n`;
   let out = "";
   const exceptions = ExceptionTable.of(mf, number, names, pool, options);
-  const shared = cfi && options.sharedUnwind === true && exceptions === null && sharesUnwind(mf, fn);
+  const shared =
+    cfi && !describes && options.sharedUnwind === true && exceptions === null && sharesUnwind(mf, fn);
   if (exceptions !== null && !cfi)
     throw new UnsupportedError("exceptions without unwind tables", `function '${mf.name}'`);
   const ownUnwind = cfi && !shared;

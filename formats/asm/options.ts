@@ -20,6 +20,8 @@ export interface AsmOptions {
   readonly ident?: string;
   /** The text has marks that say where code is from (`code-marks.ts`), which whoever writes it takes out. */
   readonly debugInfo?: boolean;
+  /** Frames are described in .debug_frame alone, for debuggers. Only where no function has unwind tables. */
+  readonly debugFrames?: boolean;
   /** No unwind tables at all. */
   readonly omitCfi?: boolean;
   /** Neighbouring functions have one unwind description where they can (`unwind-sharing.ts`). */

@@ -50,6 +50,7 @@ export class AsmPrinter {
   /** File name and module-level assembly. */
   header(): string {
     let out = sourceFiles(this.module, this.names);
+    if (this.options.debugFrames === true) out += "\t.cfi_sections\t.debug_frame\n";
     const { moduleAsm } = this.module;
     if (moduleAsm !== "") out += `\t.text\n${moduleAsm}${moduleAsm.endsWith("\n") ? "" : "\n"}`;
     return out;

@@ -56,3 +56,35 @@ int main(int argc, char **argv) {
   expect(kept.length).toBe(1);
   expect(kept[0]).toMatch(/DW_AT_location.*DW_OP_(fbreg|breg)/);
 }, 240_000);
+
+it("frames are described for debuggers alone where no code has unwind tables", () => {
+  writeFileSync(
+    join(folder, "f.c"),
+    `__attribute__((noinline)) void look(int *p) { __asm__ volatile("" : : "r"(p) : "memory"); }
+int main(int argc, char **argv) { int kept[9] = { argc }; look(kept); look(kept + 1); return kept[2]; }
+`,
+  );
+  writeFileSync(join(folder, "g.c"), "int other(void) { return 1; }\n");
+  const none = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"];
+  const build = (name: string, ...words: string[]): void =>
+    void run(process.execPath, command("tsc-cc"), "-g", "-O2", ...words, "-o", name);
+  run(process.execPath, command("tsc-cc"), "-g", "-O2", "-c", "g.c", "-o", "g.o");
+  build("program", ...none, "f.c");
+  build("stripped", ...none, "-Wl,--strip-debug", "f.c");
+  build("mixed", ...none, "f.c", "g.o", "-Wl,-u,other");
+  const sections = (name: string): Map<string, string> =>
+    new Map(
+      [...run("readelf", "-SW", name).matchAll(/\] (\.\S+) +\S+ +\S+ +\S+ ([0-9a-f]+)/g)].map(
+        ([, section, size]) => [section!, size!],
+      ),
+    );
+  const [whole, stripped, mixed] = ["program", "stripped", "mixed"].map(sections);
+  for (const section of [".text", ".eh_frame", ".eh_frame_hdr"])
+    expect(whole!.get(section), section).toBe(stripped!.get(section));
+  expect(stripped!.has(".debug_frame")).toBe(false);
+  // In an object there is one kind of them.
+  expect(mixed!.has(".debug_frame")).toBe(false);
+  const frames = run("readelf", "--debug-dump=frames", "program").split(".debug_frame section:")[1] ?? "";
+  expect(frames.match(/ FDE /g)?.length).toBeGreaterThanOrEqual(2);
+  expect(frames).toMatch(/DW_CFA_def_cfa_offset: \d\d/);
+}, 240_000);

@@ -121,8 +121,10 @@ async function told(program: string): Promise<Told> {
 
 /** Kinds of what tools complain of: without numbers. @throws Error without llvm-dwarfdump */
 async function complaints(object: string): Promise<Set<string>> {
-  const { stderr } = await run(["readelf", "-w", object], { maxOutput: 1 << 30 });
-  const lines = `${await dump("--verify", object)}\n${stderr}`.split("\n");
+  // As output, of which nothing is left out.
+  const script = 'readelf -w "$0" 2>&1 >/dev/null';
+  const { stdout } = await run(["sh", "-c", script, object], { maxOutput: 1 << 30 });
+  const lines = `${await dump("--verify", object)}\n${stdout.toString()}`.split("\n");
   const found = lines.filter((line) => /^(readelf: )?(error|warning):/i.test(line));
   return new Set(found.map((line) => line.replace(/-?(0x)?[0-9a-f]*\d[0-9a-f]*/g, "N")));
 }

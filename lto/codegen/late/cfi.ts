@@ -287,9 +287,16 @@ class Directives {
  * @param framePointer the frame has a frame pointer
  */
 export function insertCfi(mf: MFunction, framePointer: boolean): void {
+  mf.unwindReset = [];
+  if (mf.unwind === "none") return;
+  describeFrames(mf, framePointer);
+}
+
+/** The same for code that has no unwind tables: exact at each instruction, for debuggers. */
+export function describeFrames(mf: MFunction, framePointer: boolean): void {
   const { frame } = mf.target;
   mf.unwindReset = [];
-  if (mf.unwind === "none" || mf.blocks.length === 0) return;
+  if (mf.blocks.length === 0) return;
   if (!mf.startsFramed && !mf.blocks.some((block) => block.insts.some(frame.movesStack))) return;
   new Directives(mf, framePointer).run();
 }

@@ -61,6 +61,8 @@ export interface CodegenOptions {
   readonly dataSections?: boolean;
   /** Debuggers are told where code is from. It changes no code. */
   readonly debugInfo?: boolean;
+  /** No code has unwind tables: debuggers have descriptions of frames of their own, which are not loaded. */
+  readonly debugFrames?: boolean;
   /** All final code is unpacked and packed again before layout, which must change nothing. */
   readonly checkPacking?: boolean;
   /** What runners of passes do besides. */

@@ -44,7 +44,7 @@ export function describeFunction(s: FunctionSelection, legal: LegalFunction): Ar
 }
 
 /** Asked for, or needed since exceptions pass. The attribute's value is 1 for tables that are exact at calls alone. */
-function unwindTables({ attributes: { fn: attributes }, personality }: Func): UnwindTables {
+export function unwindTables({ attributes: { fn: attributes }, personality }: Func): UnwindTables {
   if (attributes.has("uwtable")) return attributes.int("uwtable") === 1 ? "sync" : "async";
   return attributes.has("nounwind") && personality === null ? "none" : "sync";
 }
