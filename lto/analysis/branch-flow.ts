@@ -39,7 +39,8 @@ export function blockWeights(
   return weights;
 }
 
-function isInLoop(nest: LoopNest, block: number, header: number): boolean {
+/** Whether a block, by number, is in the loop of the header. */
+export function isInLoop(nest: LoopNest, block: number, header: number): boolean {
   for (let h = nest.header[block]!; h >= 0; h = nest.outer[h]!) if (h === header) return true;
   return false;
 }

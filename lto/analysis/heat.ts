@@ -5,6 +5,7 @@
  * A place is as hot as its function, times its executions for one of the function. Loops count for eight executions,
  * recursion likewise; chains of calls through loops multiply, so both factors are bounded: what is called from a loop, however deep,
  * is eight times as hot as what is not, and beyond that estimates say nothing (with a bound of 64 nearly all of an interpreter is hot).
+ * Loops that constants are known to run through more often count for that (`counted-loops.ts`), without a bound.
  * One measure for all that weighs bytes against time, `timeBytes`, with one knob, `--size-time`.
  */
 
@@ -29,6 +30,7 @@ export const functionHeat = (executions: number): number =>
  * @param sizeTime the knob: bytes for two instructions in a loop nested twice
  * @param heat of the function, times executions of the place for one of the function
  * @param instructions executed less
+ * @param times as often it is known to run as the heat says: `countedLoops`. What is known has no bound.
  */
-export const timeBytes = (sizeTime: number, heat: number, instructions: number): number =>
-  ((sizeTime * Math.min(heat, mostHeat)) / unit) * instructions;
+export const timeBytes = (sizeTime: number, heat: number, instructions: number, times: number): number =>
+  ((sizeTime * Math.min(heat, mostHeat) * times) / unit) * instructions;

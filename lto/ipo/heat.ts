@@ -5,6 +5,7 @@ import { estimatedFrequencies } from "../analysis/branch-probability.js";
 import { callFrequencies } from "../analysis/call-frequency.js";
 import type { CallGraph } from "../analysis/call-graph.js";
 import { bodySuccessors } from "../analysis/cfg.js";
+import { countedLoops } from "../analysis/counted-loops.js";
 import { functionHeat, timeBytes } from "../analysis/heat.js";
 import { loopNest } from "../analysis/loop-nest.js";
 import type { Block, BodyView } from "../ir/instructions.js";
@@ -34,9 +35,17 @@ export function functionHeats({ functions: all, globals }: Module, graph: CallGr
 /** Instructions that are executed more where code is called: the call, a return, and a value on each way. */
 export const callInstructions = 4;
 
+/** By block. */
+interface Executions {
+  /** Estimated, for one of their function. */
+  readonly frequencies: Float64Array;
+  /** `countedLoops` */
+  readonly times: Float64Array | null;
+}
+
 /** What time is worth in blocks of functions for size. Bodies have to be numbered, and stay as they are between `forget`s. */
 export class BlockTimes {
-  private readonly frequencies = new Map<Func, Float64Array | null>();
+  private readonly executions = new Map<Func, Executions | null>();
 
   /** @param sizeTime the knob: 0 where nobody gives bytes for time */
   constructor(
@@ -45,25 +54,29 @@ export class BlockTimes {
   ) {}
 
   /** Bytes that the block may take so that so many instructions are executed less. */
-  bytes(fn: Func, block: Block, instructions: number): number {
+  bytes(fn: Func, { id }: Block, instructions: number): number {
     const heat = this.heats.get(fn);
     if (heat === undefined || this.sizeTime === 0) return 0;
-    let frequencies = this.frequencies.get(fn);
-    if (frequencies === undefined) this.frequencies.set(fn, (frequencies = loopFrequencies(fn.view())));
-    return timeBytes(this.sizeTime, heat * (frequencies?.[block.id] ?? 1), instructions);
+    let known = this.executions.get(fn);
+    if (known === undefined) this.executions.set(fn, (known = executionsOf(fn.view())));
+    if (known === null) return timeBytes(this.sizeTime, heat, instructions, 1);
+    return timeBytes(this.sizeTime, heat * known.frequencies[id]!, instructions, known.times?.[id] ?? 1);
   }
 
   /** Bodies have changed. */
   forget(): void {
-    this.frequencies.clear();
+    this.executions.clear();
   }
 }
 
-/** Executions of blocks for one of their function; null: it has no loops, and what runs once at most is not told apart. */
-function loopFrequencies(body: BodyView): Float64Array | null {
+/** Null: it has no loops, and what runs once at most is not told apart. */
+function executionsOf(body: BodyView): Executions | null {
+  const { blocks } = body;
   const successors = bodySuccessors(body);
   const nest = loopNest(successors, [0]);
-  return nest.depth.every((depth) => depth === 0)
-    ? null
-    : estimatedFrequencies(body.blocks, successors, nest);
+  if (nest.depth.every((depth) => depth === 0)) return null;
+  return {
+    frequencies: estimatedFrequencies(blocks, successors, nest),
+    times: countedLoops(blocks, nest),
+  };
 }

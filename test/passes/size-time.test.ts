@@ -67,15 +67,31 @@ end:
 }
 `;
 
+/** Another call of the accessor. */
+const once =
+  "define i32 @once(ptr %p) minsize optsize {\n  %r = call i32 @get(ptr %p, i32 7)\n  ret i32 %r\n}\n";
+const mainOf = (text: string): string => text.slice(text.indexOf("main:"), text.indexOf(".size\tmain"));
+
 describe("in loops", () => {
   it("a small function is inlined where it is called", async () => {
     const called = nested("main", "  %t = call i32 @get(ptr %p, i32 %j)");
-    const once =
-      "define i32 @once(ptr %p) minsize optsize {\n  %r = call i32 @get(ptr %p, i32 7)\n  ret i32 %r\n}\n";
     const ir = accessor + called + once;
     expect(await assembly(ir, "--size-time=0")).toContain("get");
     const inlined = await assembly(ir, "--size-time=64");
-    expect(inlined.slice(inlined.indexOf("main:"), inlined.indexOf(".size\tmain"))).not.toContain("call");
+    expect(mainOf(inlined)).not.toContain("call");
+  });
+
+  it("what constants say of rounds counts, where they are more than estimated", async () => {
+    const called = nested("main", "  %t = call i32 @get(ptr %p, i32 %j)").replace("%i1, 50", "%i1, %n");
+    const bounded = (rounds: number): string =>
+      `${accessor}${called.replace("ult i32 %j1, %n", `ult i32 %j1, ${rounds}`)}${once}`;
+    const callsOf = async (ir: string): Promise<number> =>
+      mainOf(await assembly(ir, "--skip-pass=loop-unroll")).match(/\bcall\b/g)?.length ?? 0;
+    expect(await callsOf(accessor + called + once)).toBe(1);
+    expect(await callsOf(bounded(3))).toBe(1);
+    expect(await callsOf(bounded(61))).toBe(0);
+    // A counter that passes by its limit.
+    expect(await callsOf(bounded(61).replace("ult i32 %j1, 61", "ne i32 %j1, 0"))).toBe(0);
   });
 
   it("repeated code stays where it is", async () => {
@@ -115,7 +131,7 @@ test("what is rare costs nothing, and what is hot no more than in loops nested t
     { open: false, calls: [] },
   ]);
   expect([main, twice, often].map((x) => functionHeat(x!))).toEqual([1, 2, 8]);
-  expect(timeBytes(1, 64, 2)).toBe(1);
-  expect(timeBytes(1, 2 ** 20, 2)).toBe(8);
-  expect(timeBytes(0, 2 ** 20, 2)).toBe(0);
+  expect(timeBytes(1, 64, 2, 1)).toBe(1);
+  expect(timeBytes(1, 2 ** 20, 2, 1)).toBe(8);
+  expect(timeBytes(0, 2 ** 20, 2, 1)).toBe(0);
 });

@@ -138,7 +138,7 @@ class Outliner {
     let frequencies = this.frequencies[fn];
     if (frequencies === undefined)
       this.frequencies[fn] = frequencies = blockFrequencies(this.code.packed(fn));
-    return timeBytes(time.sizeTime, functionHeat(time.executions[fn]!) * frequencies[block]!, 1);
+    return timeBytes(time.sizeTime, functionHeat(time.executions[fn]!) * frequencies[block]!, 1, 1);
   }
 
   /** @returns what was outlined, whose places are those of before */

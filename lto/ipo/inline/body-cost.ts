@@ -9,6 +9,7 @@
  */
 import { estimatedFrequencies } from "../../analysis/branch-probability.js";
 import { bodySuccessors } from "../../analysis/cfg.js";
+import { countedLoops } from "../../analysis/counted-loops.js";
 import { loopNest } from "../../analysis/loop-nest.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { Folder, floatModeOf } from "../../ir/fold/index.js";
@@ -118,6 +119,8 @@ export interface PlacedCall {
   readonly call: CallInst;
   /** Estimated executions for one of the body. */
   readonly frequency: number;
+  /** How many times as often it is known to run: `countedLoops`. */
+  readonly times: number;
   /** What leads to it ends in a call that never returns, or is said to be unlikely. */
   readonly isCold: boolean;
 }
@@ -127,17 +130,25 @@ export function placedCalls(body: BodyView): PlacedCall[] {
   body.renumber();
   let calls: PlacedCall[] | null = null;
   let frequencies: Float64Array | null = null;
+  let times: Float64Array | null = null;
   let cold: Uint8Array | null = null;
   body.blocks.forEach((block, b) => {
     for (const inst of block.insts) {
       if (!isCall(inst) || !isFunction(inst.operands[0]!)) continue;
       if (calls === null) {
         const successors = bodySuccessors(body);
-        frequencies = estimatedFrequencies(body.blocks, successors, loopNest(successors, [0]));
+        const nest = loopNest(successors, [0]);
+        frequencies = estimatedFrequencies(body.blocks, successors, nest);
+        times = countedLoops(body.blocks, nest);
         cold = coldBlocks(body.blocks, successors);
         calls = [];
       }
-      calls.push({ call: inst, frequency: frequencies![b]!, isCold: cold![b] === 1 });
+      calls.push({
+        call: inst,
+        frequency: frequencies![b]!,
+        times: times?.[b] ?? 1,
+        isCold: cold![b] === 1,
+      });
     }
   });
   return calls ?? [];

@@ -27,7 +27,7 @@ import { type ComponentPass, type ComponentWalk, isForSize, type ProgramContext 
 import { placeOfOrigin } from "../../pass/remarks.js";
 import { functionHeats } from "../heat.js";
 import type { InlineAdvisor } from "./advisor.js";
-import { type BodyCost, bodyCost, callsIn, placedCalls } from "./body-cost.js";
+import { type BodyCost, bodyCost, callsIn, type PlacedCall, placedCalls } from "./body-cost.js";
 import { inlineCall } from "./inline-call.js";
 import { misfit, takeOverAttributes } from "./obstacles.js";
 import { decided, impossible, type ToldCall, type TriedSizes, tried } from "./remarks.js";
@@ -40,20 +40,14 @@ interface Path {
   readonly through: Func;
   readonly before: Path | null;
 }
-interface Candidate {
-  readonly call: CallInst;
-  readonly frequency: number;
-  readonly isCold: boolean;
+interface Candidate extends PlacedCall {
   readonly path: Path | null;
 }
 const comesThrough = (path: Path | null, fn: Func): boolean => {
   for (let p = path; p !== null; p = p.before) if (p.through === fn) return true;
   return false;
 };
-interface Place {
-  readonly frequency: number;
-  readonly isCold: boolean;
-}
+type Place = Omit<PlacedCall, "call">;
 /** What is known of a callee's body as it is at a revision. */
 interface CachedCost {
   readonly revision: number;
@@ -114,8 +108,9 @@ class InlinerWalk implements ComponentWalk {
   }
 
   /** Bytes that a caller for size may take so that it has one call less: what enters, passes arguments, and returns. */
-  private timeBytesOf({ data }: CallInst, heat: number): number {
-    return Math.min(timeBytes(this.context.sizeTime, heat, bareCall + data.argumentCount), mostForTime);
+  private timeBytesOf({ call, frequency, times }: Candidate, heat: number): number {
+    const instructions = bareCall + call.data.argumentCount;
+    return Math.min(timeBytes(this.context.sizeTime, heat * frequency, instructions, times), mostForTime);
   }
 
   private told(caller: Func, { origin }: CallInst, callee: Func): ToldCall {
@@ -138,17 +133,17 @@ class InlinerWalk implements ComponentWalk {
     // How often a call runs matters for speed, or where bytes are given for time.
     const isPlaced = isForSpeed || heat > 0;
     const work: Candidate[] = [];
-    if (isPlaced)
-      for (const { call, frequency, isCold } of placedCalls(body))
-        work.push({ call, frequency, isCold, path: null });
-    else for (const call of callsIn(body)) work.push({ call, frequency: 1, isCold: false, path: null });
+    if (isPlaced) for (const placed of placedCalls(body)) work.push({ ...placed, path: null });
+    else
+      for (const call of callsIn(body))
+        work.push({ call, frequency: 1, times: 1, isCold: false, path: null });
     work.reverse();
     // Moves first: what they save does not depend on other calls, and the budget should reach for them.
     if (this.context.trials?.triesProgram === true && !isForSpeed)
       work.sort((a, b) => Number(this.isMove(a.call)) - Number(this.isMove(b.call)));
     let inlined = 0;
     for (let item = work.pop(); item !== undefined; item = work.pop()) {
-      const { call, frequency, isCold, path } = item;
+      const { call, frequency, times, isCold, path } = item;
       const callee = call.operands[0]!;
       if (call.parent === null || callee.valueKind !== "global" || callee.kind !== "function") continue;
       if (callee.isDeclaration || comesThrough(path, callee) || size > largestCaller) continue;
@@ -165,7 +160,7 @@ class InlinerWalk implements ComponentWalk {
       const mostBytes = remarks === null ? advisor.mostBytes({ call, callSites, isClosed }) : Infinity;
       const known = this.knownOf(callee, mostBytes);
       const { cost } = known;
-      const worth = isForSpeed ? 0 : this.timeBytesOf(call, heat * frequency);
+      const worth = isForSpeed ? 0 : this.timeBytesOf(item, heat);
       const advice = advisor.advise({
         caller,
         call,
@@ -198,7 +193,7 @@ class InlinerWalk implements ComponentWalk {
       inlined++;
       const next: Path = { through: callee, before: path };
       if (length(next) > deepest) continue;
-      this.addCalls(work, calls, places, { call, frequency, isCold, path: next });
+      this.addCalls(work, calls, places, { call, frequency, times, isCold, path: next });
     }
     this.context.count("calls", inlined);
     return inlined > 0;
@@ -248,6 +243,7 @@ class InlinerWalk implements ComponentWalk {
       added.push({
         call,
         frequency: site.frequency * (place?.frequency ?? 1),
+        times: site.times * (place?.times ?? 1),
         isCold: site.isCold || place?.isCold === true,
         path: site.path,
       });
@@ -271,8 +267,9 @@ class InlinerWalk implements ComponentWalk {
   }
   private placesIn(callee: Func, known: CachedCost): readonly Place[] {
     // Without the calls, which would keep the body.
-    known.places ??= placedCalls(this.session.bodyOf(callee)).map(({ frequency, isCold }) => ({
+    known.places ??= placedCalls(this.session.bodyOf(callee)).map(({ frequency, times, isCold }) => ({
       frequency,
+      times,
       isCold,
     }));
     return known.places;

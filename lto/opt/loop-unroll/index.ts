@@ -23,6 +23,7 @@
  * Breaks if: a value of a round other than the last is used outside, or in the next round other than by a phi of the header.
  */
 import type { DominatorTree } from "../../analysis/dominators.js";
+import { tripCount } from "../../analysis/trip-count.js";
 import { foldSingleEntryPhis, jumpTo, phisOf, redirectEdge, removePhiEntry } from "../../ir/cfg-edit.js";
 import { CloneMap, cloneBlocks, jumpsToAddresses } from "../../ir/clone.js";
 import { type DebugRecord, recordsIn } from "../../ir/debug-records.js";
@@ -35,7 +36,6 @@ import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
 import { type ExitEdge, exitEdges, type Loop, Loops, mayLoop } from "../loops/loop.js";
 import { addRound, closeLoop, earlyEntries } from "./early-exits.js";
-import { tripCount } from "./trip-count.js";
 
 /**
  * Instructions at most of a loop that is written out whole, without those that are constant then, and of some rounds of
@@ -46,6 +46,8 @@ const mostPart = 40;
 /** Rounds at most. */
 const mostRounds = 64;
 const mostPartRounds = 8;
+/** Beyond this no counting is done. */
+const mostCounted = 4096;
 /** Ways out at most, of a loop that is written out. */
 const mostExits = 8;
 /** Instructions that a function may grow by. */
@@ -136,10 +138,16 @@ function waysOf(loop: Loop, found: Loops, tree: DominatorTree): Ways | null {
   let least = Number.POSITIVE_INFINITY;
   let exit: ExitEdge | null = null;
   for (const edge of asks) {
-    const count = tripCount(loop, latch, edge) ?? Number.POSITIVE_INFINITY;
+    const count = roundsOf(loop, latch, edge) ?? Number.POSITIVE_INFINITY;
     if (count < least) [least, exit] = [count, edge];
   }
   return exit === null ? null : { latch, exit, early: edges.filter((edge) => edge !== exit) };
+}
+
+/** Null where that is not known, or more than are counted. */
+function roundsOf({ header }: Loop, latch: Block, exit: ExitEdge): number | null {
+  const count = tripCount(header, (block) => block === latch, exit, mostCounted);
+  return count === Number.POSITIVE_INFINITY ? null : count;
 }
 
 function planOf(loop: Loop, ways: Ways, growth: number): Plan | null {
@@ -147,7 +155,7 @@ function planOf(loop: Loop, ways: Ways, growth: number): Plan | null {
   const { latch } = ways;
   const asked = latch.terminator.hints?.loop;
   if (asked?.unroll === "disable") return null;
-  const count = tripCount(loop, latch, ways.exit);
+  const count = roundsOf(loop, latch, ways.exit);
   if (count === null || !blocks.every(mayCopy) || jumpsToAddresses(blocks)) return null;
   const size = sizeOf(loop);
   const fits = growth + size.all * (count - 1) <= mostGrowth;

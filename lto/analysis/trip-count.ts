@@ -1,11 +1,7 @@
 /** How often a loop is run through, where constants say so. */
-import { integerCompare } from "../../ir/fold/integers.js";
-import { type Block, Flag, type Inst, type IntPredicate, Op } from "../../ir/instructions.js";
-import type { Value } from "../../ir/values.js";
-import type { ExitEdge, Loop } from "../loops/loop.js";
-
-/** Beyond this no counting is done. */
-const mostRounds = 4096;
+import { integerCompare } from "../ir/fold/integers.js";
+import { type Block, Flag, type Inst, type IntPredicate, Op } from "../ir/instructions.js";
+import type { Value } from "../ir/values.js";
 
 /** A counter of a loop: `start`, and more by `step` each round. */
 interface Counter {
@@ -25,11 +21,11 @@ function sumOf(value: Value): { readonly base: Value; readonly plus: bigint } {
   return { base: value, plus: 0n };
 }
 
-function counterOf(value: Value, { header }: Loop, latch: Block): Counter | null {
+function counterOf(value: Value, header: Block, isBack: (block: Block) => boolean): Counter | null {
   if (value.valueKind !== "inst" || value.op !== Op.Phi || value.parent !== header) return null;
   if (value.type.kind !== "int" || value.type.bits > 64 || value.operands.length !== 2) return null;
-  const back = value.blocks.indexOf(latch);
-  if (back < 0) return null;
+  const back = isBack(value.blocks[0]!) ? 0 : 1;
+  if (!isBack(value.blocks[back]!) || isBack(value.blocks[1 - back]!)) return null;
   const start = value.operands[1 - back]!;
   const { base, plus } = sumOf(value.operands[back]!);
   if (base !== value || start.valueKind !== "int") return null;
@@ -38,9 +34,18 @@ function counterOf(value: Value, { header }: Loop, latch: Block): Counter | null
 
 /**
  * The rounds of a loop that control leaves at one block alone, through which each round leads: 1 for one whose branch back
- * is never taken. Null where that is not known, or more than are counted. A counter that must not wrap and does is poison, and the branch by it undefined.
+ * is never taken. A counter that must not wrap and does is poison, and the branch by it undefined.
+ * @param isBack a block that leads to the header is in the loop
+ * @param from the block that control leaves at, by successor `index`
+ * @param most rounds that are counted
+ * @returns null where that is not known, infinity for more than are counted
  */
-export function tripCount(loop: Loop, latch: Block, { from, index }: ExitEdge): number | null {
+export function tripCount(
+  header: Block,
+  isBack: (block: Block) => boolean,
+  { from, index }: { readonly from: Block; readonly index: number },
+  most: number,
+): number | null {
   const { terminator } = from;
   if (terminator.op !== Op.CondBr) return null;
   const condition = terminator.operands[0]!;
@@ -50,13 +55,13 @@ export function tripCount(loop: Loop, latch: Block, { from, index }: ExitEdge): 
   const [left, right] = condition.operands as readonly [Value, Value];
   if (right.valueKind !== "int") return null;
   const { base, plus } = sumOf(left);
-  const counter = counterOf(base, loop, latch);
+  const counter = counterOf(base, header, isBack);
   if (counter === null) return null;
   const { bits, start, step } = counter;
-  for (let round = 1n; round <= mostRounds; round++) {
+  for (let round = 1n; round <= most; round++) {
     const value = BigInt.asIntN(bits, start + (round - 1n) * step + plus);
     if (integerCompare(condition.data as IntPredicate, bits, value, right.value) !== staysIf)
       return Number(round);
   }
-  return null;
+  return Number.POSITIVE_INFINITY;
 }
