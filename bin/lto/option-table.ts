@@ -363,7 +363,7 @@ const code = {
     ),
     sizeTime: value(
       "--size-time <bytes>",
-      "bytes that code for size may take for each two instructions that are executed less in a loop nested twice; 0: none",
+      "bytes that code for size may take for a 400th of the time of a loop that seems hot; 0: none",
       parseCount,
       defaultSizeTime,
     ),

@@ -1,14 +1,11 @@
 /**
  * How hot the functions of a program are: `analysis/heat.ts`, from frequencies of calls in all bodies. Linear in the bodies.
  */
-import { estimatedFrequencies } from "../analysis/branch-probability.js";
 import { callFrequencies } from "../analysis/call-frequency.js";
 import type { CallGraph } from "../analysis/call-graph.js";
-import { bodySuccessors } from "../analysis/cfg.js";
-import { countedLoops } from "../analysis/counted-loops.js";
+import { type Executions, executionsAt, executionsOf } from "../analysis/executions.js";
 import { functionHeat, timeBytes } from "../analysis/heat.js";
-import { loopNest } from "../analysis/loop-nest.js";
-import type { Block, BodyView } from "../ir/instructions.js";
+import type { Block } from "../ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../ir/module.js";
 import { placedCalls } from "./inline/body-cost.js";
 
@@ -35,17 +32,9 @@ export function functionHeats({ functions: all, globals }: Module, graph: CallGr
 /** Instructions that are executed more where code is called: the call, a return, and a value on each way. */
 export const callInstructions = 4;
 
-/** By block. */
-interface Executions {
-  /** Estimated, for one of their function. */
-  readonly frequencies: Float64Array;
-  /** `countedLoops` */
-  readonly times: Float64Array | null;
-}
-
 /** What time is worth in blocks of functions for size. Bodies have to be numbered, and stay as they are between `forget`s. */
 export class BlockTimes {
-  private readonly executions = new Map<Func, Executions | null>();
+  private readonly executions = new Map<Func, Executions>();
 
   /** @param sizeTime the knob: 0 where nobody gives bytes for time */
   constructor(
@@ -59,24 +48,12 @@ export class BlockTimes {
     if (heat === undefined || this.sizeTime === 0) return 0;
     let known = this.executions.get(fn);
     if (known === undefined) this.executions.set(fn, (known = executionsOf(fn.view())));
-    if (known === null) return timeBytes(this.sizeTime, heat, instructions, 1);
-    return timeBytes(this.sizeTime, heat * known.frequencies[id]!, instructions, known.times?.[id] ?? 1);
+    const { frequency, times, share } = executionsAt(known, id);
+    return timeBytes(this.sizeTime, { heat: heat * frequency, times, share }, instructions);
   }
 
   /** Bodies have changed. */
   forget(): void {
     this.executions.clear();
   }
-}
-
-/** Null: it has no loops, and what runs once at most is not told apart. */
-function executionsOf(body: BodyView): Executions | null {
-  const { blocks } = body;
-  const successors = bodySuccessors(body);
-  const nest = loopNest(successors, [0]);
-  if (nest.depth.every((depth) => depth === 0)) return null;
-  return {
-    frequencies: estimatedFrequencies(blocks, successors, nest),
-    times: countedLoops(blocks, nest),
-  };
 }

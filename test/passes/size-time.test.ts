@@ -5,6 +5,8 @@ import { describe, expect, it, test } from "vitest";
 import { main } from "../../bin/lto/main.js";
 import { callFrequencies } from "../../lto/analysis/call-frequency.js";
 import { functionHeat, timeBytes } from "../../lto/analysis/heat.js";
+import { loopNest } from "../../lto/analysis/loop-nest.js";
+import { loopShares } from "../../lto/analysis/loop-shares.js";
 import { capture, temporaryFolder } from "../support/command.js";
 
 const cwd = temporaryFolder();
@@ -81,12 +83,30 @@ describe("in loops", () => {
     expect(mainOf(inlined)).not.toContain("call");
   });
 
+  it("repeated code stays where a call would be much of the loop, without being asked for", async () => {
+    const code = "  %b = xor i32 %j, 123456\n  %t = mul i32 %b, %u";
+    const more = "  store volatile i32 %t, ptr %p\n".repeat(40);
+    const of = (rest: string): string =>
+      ["main", "f", "g"]
+        .map((name, i) => nested(name, `${code}\n${rest.replace("%p", i > 0 ? "%p" : "null")}`))
+        .join("");
+    const outlinedIn = async (ir: string): Promise<boolean> =>
+      (await assembly(ir, "--skip-pass=icf,merge-similar-functions,ir-outline")).includes("outlined.");
+    expect(await outlinedIn(of("  store volatile i32 %t, ptr %p"))).toBe(false);
+    expect(await outlinedIn(of(more))).toBe(true);
+  });
+
   it("what constants say of rounds counts, where they are more than estimated", async () => {
-    const called = nested("main", "  %t = call i32 @get(ptr %p, i32 %j)").replace("%i1, 50", "%i1, %n");
+    // Much else, of whose time a call is little.
+    const more = "\n  store volatile i32 %j, ptr %p".repeat(100);
+    const called = nested("main", `  %t = call i32 @get(ptr %p, i32 %j)${more}`).replace(
+      "%i1, 50",
+      "%i1, %n",
+    );
     const bounded = (rounds: number): string =>
       `${accessor}${called.replace("ult i32 %j1, %n", `ult i32 %j1, ${rounds}`)}${once}`;
     const callsOf = async (ir: string): Promise<number> =>
-      mainOf(await assembly(ir, "--skip-pass=loop-unroll")).match(/\bcall\b/g)?.length ?? 0;
+      mainOf(await assembly(ir, "--skip-pass=loop-unroll")).match(/\bcall\s+get\b/g)?.length ?? 0;
     expect(await callsOf(accessor + called + once)).toBe(1);
     expect(await callsOf(bounded(3))).toBe(1);
     expect(await callsOf(bounded(61))).toBe(0);
@@ -131,7 +151,19 @@ test("what is rare costs nothing, and what is hot no more than in loops nested t
     { open: false, calls: [] },
   ]);
   expect([main, twice, often].map((x) => functionHeat(x!))).toEqual([1, 2, 8]);
-  expect(timeBytes(1, 64, 2, 1)).toBe(1);
-  expect(timeBytes(1, 2 ** 20, 2, 1)).toBe(8);
-  expect(timeBytes(0, 2 ** 20, 2, 1)).toBe(0);
+  const hot = { heat: 512, times: 1, share: 1 / 20 };
+  expect(timeBytes(1, hot, 2)).toBe(40);
+  expect(timeBytes(1, { ...hot, heat: 2 ** 20 }, 2)).toBe(40);
+  expect(timeBytes(1, { ...hot, heat: 128 }, 2)).toBe(20);
+  expect(timeBytes(1, { ...hot, share: 0 }, 2)).toBe(0);
+  expect(timeBytes(1, { ...hot, heat: 128, times: 100, share: 1 / 1000 }, 2)).toBe(200);
+  expect(timeBytes(0, hot, 2)).toBe(0);
+});
+
+test("an instruction is more of the time of a small loop, and none of that of code outside of loops", () => {
+  // A block before two loops, of 5 and of 25 instructions a round, the latter with a loop of two in it.
+  const successors = [[1], [1, 2], [3], [3, 4], [2, 5], []];
+  const frequencies = Float64Array.of(1, 8, 8, 64, 8, 1);
+  const shares = loopShares(loopNest(successors, [0]), frequencies, Float64Array.of(9, 5, 4, 2, 5, 7));
+  expect([...shares]).toEqual([0, 1 / 5, 1 / 25, 1 / 2, 1 / 25, 0]);
 });

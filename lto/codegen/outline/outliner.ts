@@ -37,9 +37,10 @@ import type { MFunction } from "../mir.js";
 import { editedDebug } from "../pack/debug.js";
 import { goals, type PackedFunction, Property, unwindTables } from "../pack/format.js";
 import { editedOrigins, originsByWord, type WordsReplaced } from "../pack/origins.js";
-import { blockFrequencies, packedHead, skipInstruction, withLandingPad } from "../pack/walk.js";
+import { packedHead, skipInstruction, withLandingPad } from "../pack/walk.js";
 import { outlinedFunction } from "./body.js";
 import { type AlignedCall, CandidateFinder, type OutlineCandidate, Site } from "./candidates.js";
+import { type Executions, executionsOf } from "./executions.js";
 import type { OutlineForm } from "./forms.js";
 import { notOutlined, outlined, outlineRemarks } from "./remarks.js";
 import { type CodeSequence, codeSequence, Dictionary } from "./sequence.js";
@@ -100,8 +101,8 @@ class Outliner {
   /** Bits of `Site`, by function number. */
   private sites = new Uint8Array(0);
   private sequence: CodeSequence | null = null;
-  /** Of blocks, by function number: those of functions that somebody asked for. */
-  private readonly frequencies: (Float64Array | undefined)[] = [];
+  /** By function number: those of functions that somebody asked for. */
+  private readonly executions: (Executions | undefined)[] = [];
   /** By the word where each instruction starts. */
   private readonly knownOrigins = new Map<PackedFunction, ReadonlyMap<number, number>>();
 
@@ -135,10 +136,11 @@ class Outliner {
   private timeOf(fn: number, block: number): number {
     const { time } = this.options;
     if (time === undefined || time.sizeTime === 0 || fn >= this.code.programCount) return 0;
-    let frequencies = this.frequencies[fn];
-    if (frequencies === undefined)
-      this.frequencies[fn] = frequencies = blockFrequencies(this.code.packed(fn));
-    return timeBytes(time.sizeTime, functionHeat(time.executions[fn]!) * frequencies[block]!, 1, 1);
+    let known = this.executions[fn];
+    if (known === undefined) this.executions[fn] = known = executionsOf(this.code.packed(fn));
+    const { frequencies, shares } = known;
+    const heat = functionHeat(time.executions[fn]!) * frequencies[block]!;
+    return timeBytes(time.sizeTime, { heat, times: 1, share: shares[block]! }, 1);
   }
 
   /** @returns what was outlined, whose places are those of before */

@@ -56,21 +56,39 @@ export function packedHead({ words }: PackedFunction): PackedHead {
 const doubleWords = new Int32Array(2);
 const double = new Float64Array(doubleWords.buffer);
 
-/** `MBlock.frequency` of each block, by position. */
-export function blockFrequencies({ words }: PackedFunction): Float64Array {
+/** Blocks by position/** Blocks, by position. */
+export interface PackedShape {
+  /** `MBlock.frequency` */
+  readonly frequencies: Float64Array;
+  readonly successors: readonly (readonly number[])[];
+  /** The first one, and those that are entered from elsewhere. */
+  readonly entries: readonly number[];
+}
+
+export function packedShape({ words }: PackedFunction): PackedShape {
   let at = blockCountAt(words);
-  const frequencies = new Float64Array(words[at++]!);
-  for (let i = 0; i < frequencies.length; i++) {
+  const count = words[at++]!;
+  const frequencies = new Float64Array(count);
+  const successors: number[][] = [];
+  const entries = [0];
+  for (let b = 0; b < count; b++) {
     // Its number, flags, label; the frequency; successors and predecessors.
+    if (b > 0 && words[at + 1]! !== 0) entries.push(b);
     doubleWords[0] = words[at + 3]!;
     doubleWords[1] = words[at + 4]!;
-    frequencies[i] = double[0]!;
+    frequencies[b] = double[0]!;
     at += 5;
-    at += 1 + words[at]!;
+    const own: number[] = [];
+    for (let n = words[at++]!; n > 0; n--, at++) if (words[at]! >= 0) own.push(words[at]!);
+    successors.push(own);
     at += 1 + words[at]!;
   }
-  return frequencies;
+  return { frequencies, successors, entries };
 }
+
+/** The instruction that starts at `at` is a call. */
+export const isCallAt = (words: Int32Array, at: number): boolean =>
+  (words[at]! & HasExtra) !== 0 && extras[words[extraStart(words, at)]!] === "call";
 
 const skipGlobal = (words: Int32Array, at: number): number =>
   words[at]! >= 0 ? at + 1 : at + 1 + textWords(words, at + 1);

@@ -7,10 +7,13 @@
  * blocks count that can be reached then, and values that become constant are free (`ConstantSolver`).
  * Linear in the body.
  */
-import { estimatedFrequencies } from "../../analysis/branch-probability.js";
 import { bodySuccessors } from "../../analysis/cfg.js";
-import { countedLoops } from "../../analysis/counted-loops.js";
-import { loopNest } from "../../analysis/loop-nest.js";
+import {
+  type BlockExecutions,
+  type Executions,
+  executionsAt,
+  executionsOf,
+} from "../../analysis/executions.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { Folder, floatModeOf } from "../../ir/fold/index.js";
 import {
@@ -115,12 +118,8 @@ function costOf(inst: Inst): number {
 const switchCost = (cases: number): number => (cases <= 3 ? 2 * cases : cases + 4) * instructionCost;
 
 /** A call in a body, and how often it runs. */
-export interface PlacedCall {
+export interface PlacedCall extends BlockExecutions {
   readonly call: CallInst;
-  /** Estimated executions for one of the body. */
-  readonly frequency: number;
-  /** How many times as often it is known to run: `countedLoops`. */
-  readonly times: number;
   /** What leads to it ends in a call that never returns, or is said to be unlikely. */
   readonly isCold: boolean;
 }
@@ -129,26 +128,17 @@ export interface PlacedCall {
 export function placedCalls(body: BodyView): PlacedCall[] {
   body.renumber();
   let calls: PlacedCall[] | null = null;
-  let frequencies: Float64Array | null = null;
-  let times: Float64Array | null = null;
+  let executions: Executions | null = null;
   let cold: Uint8Array | null = null;
   body.blocks.forEach((block, b) => {
     for (const inst of block.insts) {
       if (!isCall(inst) || !isFunction(inst.operands[0]!)) continue;
       if (calls === null) {
-        const successors = bodySuccessors(body);
-        const nest = loopNest(successors, [0]);
-        frequencies = estimatedFrequencies(body.blocks, successors, nest);
-        times = countedLoops(body.blocks, nest);
-        cold = coldBlocks(body.blocks, successors);
+        executions = executionsOf(body);
+        cold = coldBlocks(body.blocks, bodySuccessors(body));
         calls = [];
       }
-      calls.push({
-        call: inst,
-        frequency: frequencies![b]!,
-        times: times?.[b] ?? 1,
-        isCold: cold![b] === 1,
-      });
+      calls.push({ call: inst, ...executionsAt(executions!, b), isCold: cold![b] === 1 });
     }
   });
   return calls ?? [];

@@ -55,6 +55,8 @@ interface CachedCost {
   /** Where its calls are; null: nobody has asked yet. */
   places: readonly Place[] | null;
 }
+/** What a copy in a loop seems to be worth counts by half: arguments have to be computed there, too, and it takes registers from the loop. */
+const worthOfCopy = 1 / 2;
 /** Calls of calls of calls: what is that deep was not worth it where it was. */
 const deepest = 8;
 /** Instructions that a call executes besides its arguments' and the body's: itself, a return, and what saves or moves for it. */
@@ -108,9 +110,10 @@ class InlinerWalk implements ComponentWalk {
   }
 
   /** Bytes that a caller for size may take so that it has one call less: what enters, passes arguments, and returns. */
-  private timeBytesOf({ call, frequency, times }: Candidate, heat: number): number {
+  private timeBytesOf({ call, frequency, times, share }: Candidate, heat: number): number {
     const instructions = bareCall + call.data.argumentCount;
-    return Math.min(timeBytes(this.context.sizeTime, heat * frequency, instructions, times), mostForTime);
+    const place = { heat: heat * frequency, times, share: worthOfCopy * share };
+    return Math.min(timeBytes(this.context.sizeTime, place, instructions), mostForTime);
   }
 
   private told(caller: Func, { origin }: CallInst, callee: Func): ToldCall {
@@ -136,14 +139,14 @@ class InlinerWalk implements ComponentWalk {
     if (isPlaced) for (const placed of placedCalls(body)) work.push({ ...placed, path: null });
     else
       for (const call of callsIn(body))
-        work.push({ call, frequency: 1, times: 1, isCold: false, path: null });
+        work.push({ call, frequency: 1, times: 1, share: 0, isCold: false, path: null });
     work.reverse();
     // Moves first: what they save does not depend on other calls, and the budget should reach for them.
     if (this.context.trials?.triesProgram === true && !isForSpeed)
       work.sort((a, b) => Number(this.isMove(a.call)) - Number(this.isMove(b.call)));
     let inlined = 0;
     for (let item = work.pop(); item !== undefined; item = work.pop()) {
-      const { call, frequency, times, isCold, path } = item;
+      const { call, frequency, isCold, path } = item;
       const callee = call.operands[0]!;
       if (call.parent === null || callee.valueKind !== "global" || callee.kind !== "function") continue;
       if (callee.isDeclaration || comesThrough(path, callee) || size > largestCaller) continue;
@@ -193,7 +196,7 @@ class InlinerWalk implements ComponentWalk {
       inlined++;
       const next: Path = { through: callee, before: path };
       if (length(next) > deepest) continue;
-      this.addCalls(work, calls, places, { call, frequency, times, isCold, path: next });
+      this.addCalls(work, calls, places, { ...item, path: next });
     }
     this.context.count("calls", inlined);
     return inlined > 0;
@@ -244,6 +247,8 @@ class InlinerWalk implements ComponentWalk {
         call,
         frequency: site.frequency * (place?.frequency ?? 1),
         times: site.times * (place?.times ?? 1),
+        // In a loop of its own, or in that of the call.
+        share: place !== undefined && place.share > 0 ? place.share : site.share * (place?.frequency ?? 1),
         isCold: site.isCold || place?.isCold === true,
         path: site.path,
       });
@@ -267,11 +272,7 @@ class InlinerWalk implements ComponentWalk {
   }
   private placesIn(callee: Func, known: CachedCost): readonly Place[] {
     // Without the calls, which would keep the body.
-    known.places ??= placedCalls(this.session.bodyOf(callee)).map(({ frequency, times, isCold }) => ({
-      frequency,
-      times,
-      isCold,
-    }));
+    known.places ??= placedCalls(this.session.bodyOf(callee)).map(({ call: _, ...place }) => place);
     return known.places;
   }
 }
