@@ -83,3 +83,35 @@ test("syscall changes rcx and r11, whether a program says so or not", async () =
   // Where it is the result, its being changed is said.
   expect((await compile(call("{cx}", ",~{rax}"))).err).toBe("");
 });
+
+test("a number that a constraint does not take is in a register", async () => {
+  const and = (constraint: string, type: string, value: string) =>
+    `  call void asm sideeffect "and $1, $0", "=*m,${constraint}"(ptr elementtype(${type}) %p, ${type} ${value})\n`;
+  const cases = [
+    ["er", "i64", "-256", "$-256"],
+    ["er", "i64", "4294967295", "%r"],
+    ["er", "i64", "-2147483649", "%r"],
+    ["Zr", "i64", "4294967295", "$4294967295"],
+    ["Zr", "i64", "-1", "%r"],
+    ["ri", "i64", "4294967296", "$4294967296"],
+    ["Kr", "i32", "-128", "$-128"],
+    ["Kr", "i32", "200", "%"],
+    ["Ir", "i32", "31", "$31"],
+    ["Ir", "i32", "32", "%"],
+    ["Nr", "i32", "256", "%"],
+    ["Lr", "i32", "65535", "$65535"],
+    ["Lr", "i32", "65534", "%"],
+  ] as const;
+  const { out, err } = await compile(
+    `define void @f(ptr %p) {\n${cases.map(([code, type, value]) => and(code, type, value)).join("")}  ret void\n}\n`,
+  );
+  expect(err).toBe("");
+  const operands = [...out.matchAll(/\tand (\S+), /g)].map(([, operand]) => operand!);
+  expect(operands.length).toBe(cases.length);
+  for (const [i, [code, , value, expected]] of cases.entries())
+    expect([code, value, operands[i]!.startsWith(expected)]).toEqual([code, value, true]);
+  const refused = await compile(
+    `define void @f() {\n  call void asm sideeffect "int $0", "N"(i32 256)\n  ret void\n}\n`,
+  );
+  expect(refused.err).toMatch(/inline assembly constraint 'N' for this operand/);
+});

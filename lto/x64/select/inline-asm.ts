@@ -24,7 +24,7 @@ import { endInvoke } from "../../codegen/select/exceptions.js";
 import { operationSize } from "../../codegen/select/operation-size.js";
 import { type CallInst, callArguments, type InstWith, Op } from "../../ir/instructions.js";
 import type { Type } from "../../ir/types.js";
-import { type InlineAsm, isConstant, type Value } from "../../ir/values.js";
+import { type Constant, type InlineAsm, isConstant, type Value } from "../../ir/values.js";
 import { needsBasePointer, needsFramePointer } from "../frame/frame-registers.js";
 import { impliedChanges, registersByName } from "../isa/assembly-effects.js";
 import { hasHighRegisters } from "../isa/high-registers.js";
@@ -140,6 +140,27 @@ function stackDepth(constraint: AsmConstraint): number {
     if (named !== null) return Number(named[1]);
   }
   return -1;
+}
+
+/** Whether a constraint takes a number as an immediate (GCC's manual, "Constraints for Particular Machines", x86). */
+function takesNumber(code: string, value: bigint, bits: number): boolean {
+  const number = BigInt.asUintN(bits, value);
+  const most: Readonly<Record<string, bigint>> = { I: 31n, J: 63n, M: 3n, N: 255n, O: 127n, Z: 0xffffffffn };
+  switch (code) {
+    case "i":
+    case "n":
+    case "g":
+    case "X":
+      return true;
+    case "e":
+      return BigInt.asIntN(32, value) === value;
+    case "K":
+      return BigInt.asIntN(8, value) === value;
+    case "L":
+      return number === 0xffn || number === 0xffffn || number === 0xffffffffn;
+    default:
+      return most[code] !== undefined && number <= most[code];
+  }
 }
 
 class AsmLowering {
@@ -337,8 +358,7 @@ class AsmLowering {
       this.untiedInputs++;
       return this.stackInput(depth, value, index);
     }
-    const immediate = constraint.codes.some((c) => "ingXseZIJKLMNOP".includes(c));
-    if (immediate && isConstant(value) && this.immediateInput(value, index)) return;
+    if (isConstant(value) && this.immediateInput(constraint, value, index)) return;
     const registers = this.registers(constraint, type);
     if (isEmptySet(registers) || type.kind === "x86_fp80") {
       if (constraint.codes.includes("f")) {
@@ -353,16 +373,18 @@ class AsmLowering {
     this.addUse(s.reg(value), registers, index, operationSize(s.layout, type));
   }
 
-  /** A constant printed into the text; false when it is not one. */
-  private immediateInput(value: Value, index: number): boolean {
+  /** A constant printed into the text; false when it is not one that the constraint takes. */
+  private immediateInput({ codes }: AsmConstraint, value: Constant, index: number): boolean {
     const { s } = this;
-    if (!isConstant(value)) return false;
     const folded = foldedInteger(s.layout, value);
     if (folded !== null) {
+      const { bits } = value.type;
+      if (!codes.some((code) => takesNumber(code, folded, bits))) return false;
       // As in a register: true is 1.
       this.operands[index] = { kind: "imm", value: value.type.bits === 1 ? folded & 1n : folded };
       return true;
     }
+    if (!codes.some((code) => "ingXse".includes(code))) return false;
     const target = symbolOffset(s.layout, value);
     if (target !== null) {
       this.operands[index] = { kind: "symbol", symbol: s.globalSymbol(target.global), offset: target.offset };
