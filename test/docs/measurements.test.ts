@@ -6,6 +6,7 @@ import { expectFile } from "../support/expected.js";
 import { buildFiguresIn, ofTheSmaller } from "../tools/measurements/builds.js";
 import { chart } from "../tools/measurements/chart.js";
 import { decisionFiguresIn, savedBy } from "../tools/measurements/decisions.js";
+import { dispatchFiguresIn } from "../tools/measurements/dispatch.js";
 import { type Figures, loaded, ratios } from "../tools/measurements/figures.js";
 import { ipraFiguresIn } from "../tools/measurements/ipra.js";
 import { measurementsPage } from "../tools/measurements/page.js";
@@ -16,7 +17,13 @@ const figures = JSON.parse(readFileSync(join(root, "fixtures/measurements/sizes.
 describe("measurements", () => {
   it("the page", () =>
     expectFile(
-      measurementsPage(figures, buildFiguresIn(root), decisionFiguresIn(root), ipraFiguresIn(root)),
+      measurementsPage(
+        figures,
+        buildFiguresIn(root),
+        decisionFiguresIn(root),
+        ipraFiguresIn(root),
+        dispatchFiguresIn(root),
+      ),
       join(root, "MEASUREMENTS.md"),
     ));
   it("the chart", () => expectFile(chart(figures), join(root, "fixtures/measurements/sizes.svg")));
@@ -51,6 +58,18 @@ describe("measurements", () => {
         expect(program.settings["all"].loaded, `${name} ${peer}`).toBeLessThan(
           program.settings[peer]!.loaded,
         );
+    }
+  });
+  it("of code chosen by the processor are of libraries that pass their tests, each in functions for more than SSE2", () => {
+    const libraries = Object.entries(dispatchFiguresIn(root).libraries);
+    expect(libraries.length).toBeGreaterThanOrEqual(4);
+    for (const [name, { tests, commands }] of libraries) {
+      expect([name, tests]).toEqual([name, true]);
+      expect(commands.length, name).toBeGreaterThanOrEqual(2);
+      expect(
+        commands.some(({ widest }) => widest === "ymm" || widest === "zmm"),
+        name,
+      ).toBe(true);
     }
   });
   it("are of a commit and of several programs, each beside clang", () => {

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { buildFiguresIn } from "./measurements/builds.js";
 import { chart } from "./measurements/chart.js";
 import { decisionFiguresIn } from "./measurements/decisions.js";
+import { dispatchFiguresIn } from "./measurements/dispatch.js";
 import type { Figures, ProgramBytes } from "./measurements/figures.js";
 import { ipraFiguresIn } from "./measurements/ipra.js";
 import { measurementsPage } from "./measurements/page.js";
@@ -67,5 +68,11 @@ writeFileSync(join(root, "fixtures/measurements/sizes.json"), `${JSON.stringify(
 writeFileSync(join(root, "fixtures/measurements/sizes.svg"), chart(figures));
 writeFileSync(
   join(root, "MEASUREMENTS.md"),
-  measurementsPage(figures, buildFiguresIn(root), decisionFiguresIn(root), ipraFiguresIn(root)),
+  measurementsPage(
+    figures,
+    buildFiguresIn(root),
+    decisionFiguresIn(root),
+    ipraFiguresIn(root),
+    dispatchFiguresIn(root),
+  ),
 );

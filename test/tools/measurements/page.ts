@@ -2,6 +2,7 @@
 import { geometricMean } from "../bench/tables.js";
 import { type BuildFigures, buildsSection } from "./builds.js";
 import { type DecisionFigures, decisionsSection } from "./decisions.js";
+import { type DispatchFigures, dispatchSection } from "./dispatch.js";
 import { type Figures, loaded, type ProgramBytes, ratios } from "./figures.js";
 import { type IpraFigures, ipraSection } from "./ipra.js";
 
@@ -68,6 +69,7 @@ export function measurementsPage(
   builds: BuildFigures,
   decisions: DecisionFigures,
   ipra: IpraFigures,
+  dispatch: DispatchFigures,
 ): string {
   return `# Measurements
 
@@ -90,6 +92,7 @@ ${ipraTable(figures)}
 ${ipraSection(ipra)}
 ${decisionsSection(decisions)}
 ${buildsSection(builds)}
+${dispatchSection(dispatch)}
 ## What time is worth in code for size
 
 Loaded bytes at -Oz with \`--size-time=N\`, relative to 0 (\`tsc-lto -Oz -j1 --size-time N\` on the objects of each, assembled); the sum is
