@@ -14,7 +14,7 @@ import { isSlot, type MBlock, type MemOperand, type MFunction, type MInst, slotO
 import { lowWord } from "../register-set.js";
 import { OpFact } from "../target.js";
 import { type Composed, composed, locationBytes, type ValuePlace } from "./expressions.js";
-import { type FunctionMarks, type OneValue, partsOf, type VariableMark } from "./marks.js";
+import { type FunctionMarks, type MarkValue, type OneValue, partsOf, type VariableMark } from "./marks.js";
 
 /** Instructions, by their positions in the code, at which a location is right. */
 export interface LocatedRange {
@@ -43,6 +43,7 @@ export interface LocatedVariable {
 const mostFacts = 1 << 24;
 const nowhere = -1;
 const nothing: readonly [] = [];
+const noPlaces = new Int32Array(0);
 /** Locations are numbered: registers, then spill slots, as many as there are bits in the words of a value's set. */
 const registerPlaces = 32;
 
@@ -84,6 +85,11 @@ class State {
   copy(): State {
     return new State(this.words, this.places.slice(), this.marks.slice());
   }
+  /** Becomes what another one is. */
+  become({ places, marks }: State): void {
+    this.places.set(places);
+    this.marks.set(marks);
+  }
   clearRegisters(): void {
     for (let i = 0; i < this.places.length; i += this.words) this.places[i] = 0;
   }
@@ -110,7 +116,7 @@ class State {
 
 type FollowedValue = Extract<OneValue, { kind: "value" }>;
 /** The values that a mark names, in its order. */
-const followed = ({ of }: VariableMark): readonly FollowedValue[] =>
+const followed = (of: MarkValue): readonly FollowedValue[] =>
   partsOf(of).filter((part) => part.kind === "value");
 
 const whole = (bytes: readonly number[]): Composed => ({ bytes, described: Number.POSITIVE_INFINITY });
@@ -130,10 +136,14 @@ class Locator {
   /** Subject of each mark, by number. */
   private readonly markSubjects: number[] = [];
   private readonly markNumbers = new Map<VariableMark, number>();
+  /** Numbers of the values that each mark names, in its order. */
+  private readonly markValues: (readonly number[])[] = [];
   /** Dense numbers of values that marks name. */
   private readonly numbers = new Map<number, number>();
   private readonly neededBytes: number[] = [];
   private readonly constant: boolean[] = [];
+  /** Values that the caller may know, where the function does not. */
+  private readonly isArrival: boolean[] = [];
   private readonly namers: number[][] = [];
   private readonly slotNumbers = new Map<number, number>();
   private readonly slots: number[] = [];
@@ -213,19 +223,22 @@ class Locator {
     this.markNumbers.set(mark, this.all.length);
     this.all.push(mark);
     this.markSubjects.push(subject);
-    for (const part of partsOf(of)) if (part.kind === "value") this.noteValue(part, subject);
+    this.markValues.push(followed(of).map((part) => this.noteValue(part, subject)));
   }
 
-  private noteValue({ value, bits }: FollowedValue, subject: number): void {
+  /** @returns the value's number */
+  private noteValue({ value, bits }: FollowedValue, subject: number): number {
     let k = this.numbers.get(value);
     if (k === undefined) {
       this.numbers.set(value, (k = this.numbers.size));
       this.neededBytes.push(0);
       this.namers.push([]);
       this.constant.push(this.marks.constant.has(value));
+      this.isArrival.push(this.isKnownOnEntry(value));
     }
     this.neededBytes[k] = Math.max(this.neededBytes[k]!, Math.ceil(bits / 8));
     if (!this.namers[k]!.includes(subject)) this.namers[k]!.push(subject);
+    return k;
   }
 
   /** Subjects of each variable, which are parts of it. */
@@ -274,6 +287,7 @@ class Locator {
     const { blocks } = this.mf;
     const entry = new Map<MBlock, State>();
     const empty = (): State => State.empty(this.words, this.numbers.size, this.subjects.length);
+    this.state = empty();
     const queued = new Set<MBlock>();
     blocks.forEach((block, b) => {
       // Jumps to addresses of blocks have edges to all of them.
@@ -284,7 +298,7 @@ class Locator {
     while (queued.size > 0)
       for (const block of blocks) {
         if (!queued.delete(block)) continue;
-        this.enter(entry.get(block)!.copy());
+        this.enter(entry.get(block)!);
         for (const inst of block.insts) {
           this.takeMarks(inst);
           this.execute(inst);
@@ -303,9 +317,9 @@ class Locator {
     return entry;
   }
 
-  private enter(state: State): void {
-    this.state = state;
-    const { words } = this;
+  private enter(from: State): void {
+    const { words, state } = this;
+    state.become(from);
     if (this.holders.length === 0) this.holders = Array.from({ length: registerPlaces * words }, () => []);
     else for (const holders of this.holders) holders.length = 0;
     for (let i = 0; i < state.places.length; i++)
@@ -381,8 +395,7 @@ class Locator {
     for (const subject of this.namers[k]!) {
       const mark = marks[subject]!;
       if (mark === nowhere) continue;
-      if (followed(this.all[mark]!).some(({ value }) => this.numbers.get(value) === k))
-        this.setMark(subject, nowhere);
+      if (this.markValues[mark]!.includes(k)) this.setMark(subject, nowhere);
     }
     this.touch(k);
   }
@@ -480,7 +493,7 @@ class Locator {
       this.dirty!.clear();
     };
     for (const block of this.mf.blocks) {
-      this.enter(entry.get(block)!.copy());
+      this.enter(entry.get(block)!);
       for (let s = 0; s < this.subjects.length; s++)
         if (open[s] !== null || this.state.marks[s] !== nowhere) this.dirty.add(s);
       for (const inst of block.insts) {
@@ -507,29 +520,34 @@ class Locator {
   ): void {
     const before = open[s]!;
     const mark = this.state.marks[s]!;
-    const now = mark === nowhere ? null : this.placesOf(mark, at);
-    if (now !== null && before !== null && before.mark === mark) {
-      // What has been right all along is chosen once the range ends.
-      const places = before.places.map((word, w) => word & now.places[w]!);
-      if (this.goOn(before.places, places, now.places)) {
-        open[s] = { ...before, places };
-        return;
-      }
-    }
+    if (before !== null && before.mark === mark && this.goOn(before)) return;
     if (before !== null && before.from < at) this.close(before, at, called, ranges[s]!);
-    open[s] = now;
+    open[s] = mark === nowhere ? null : this.placesOf(mark, at);
   }
 
-  /** Each value that had places has some of them left, and others have none. */
-  private goOn(before: Int32Array, left: Int32Array, now: Int32Array): boolean {
-    for (let i = 0; i < left.length; i += this.words) {
-      if (this.isNowhere(before, i) ? !this.isNowhere(now, i) : this.isNowhere(left, i)) return false;
+  /**
+   * Whether each value that had places has some of them left, and the others have none still. What has been right all along
+   * is chosen once the range ends.
+   */
+  private goOn({ mark, places }: Open): boolean {
+    const { words } = this;
+    const now = this.state.places;
+    const values = this.markValues[mark]!;
+    let isLess = false;
+    for (let i = 0; i < values.length; i++) {
+      let [had, has, both] = [0, 0, 0];
+      for (let w = 0; w < words; w++) {
+        const [a, b] = [places[i * words + w]!, now[values[i]! * words + w]!];
+        had |= a;
+        has |= b;
+        both |= a & b;
+        if ((a & ~b) !== 0) isLess = true;
+      }
+      if (had === 0 ? has !== 0 : both === 0) return false;
     }
-    return true;
-  }
-  /** @param from of a value's words */
-  private isNowhere(places: Int32Array, from: number): boolean {
-    for (let w = 0; w < this.words; w++) if (places[from + w] !== 0) return false;
+    if (!isLess) return true;
+    for (let i = 0; i < values.length; i++)
+      for (let w = 0; w < words; w++) places[i * words + w]! &= now[values[i]! * words + w]!;
     return true;
   }
 
@@ -568,13 +586,15 @@ class Locator {
 
   /** The places of a mark's values; null: one of them has none, or nothing is known. */
   private placesOf(mark: number, from: number): Open | null {
-    const values = followed(this.all[mark]!);
+    const values = this.markValues[mark]!;
+    if (values.length === 0) return { from, mark, places: noPlaces };
     const { words } = this;
     const places = new Int32Array(words * values.length);
-    for (const [i, { value }] of values.entries()) {
-      const at = this.numbers.get(value)! * words;
-      places.set(this.state.places.subarray(at, at + words), i * words);
-      if (this.isNowhere(places, i * words) && !this.isKnownOnEntry(value)) return null;
+    for (let i = 0; i < values.length; i++) {
+      let has = 0;
+      for (let w = 0; w < words; w++)
+        has |= places[i * words + w] = this.state.places[values[i]! * words + w]!;
+      if (has === 0 && !this.isArrival[values[i]!]!) return null;
     }
     return { from, mark, places };
   }
