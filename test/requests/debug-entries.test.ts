@@ -88,3 +88,70 @@ int main(int argc, char **argv) { int kept[9] = { argc }; look(kept); look(kept 
   expect(frames.match(/ FDE /g)?.length).toBeGreaterThanOrEqual(2);
   expect(frames).toMatch(/DW_CFA_def_cfa_offset: \d\d/);
 }, 240_000);
+
+/** Files that entries of a name say they are from, by the table of the unit that they are in: `UNIT NAME FILE`, each once. */
+function filesSaid(name: string): string[] {
+  const tables = run("readelf", "--debug-dump=rawline", name)
+    .split(/^ {2}Offset: /m)
+    .slice(1)
+    .map((table) => {
+      const rows = table.split("The File Name Table")[1]!.split("\n\n")[0]!;
+      return new Map(
+        [...rows.matchAll(/^ {2}(\d+)\s.*[\s/](\S+)$/gm)].map(([, number, file]) => [number!, file!]),
+      );
+    });
+  // readelf 2.40 complains of lists of places, in clang's programs, too.
+  const entries = run("sh", "-c", 'readelf --debug-dump=info "$0" 2>/dev/null', name);
+  const units = entries.split("Compilation Unit @").slice(1);
+  const said = units.flatMap((unit, u) => {
+    const [head, ...inner] = unit.split(/^ <\d+><[0-9a-f]+>: /m).slice(1);
+    const nameOf = (entry: string): string => /DW_AT_name\s.*[ )](\S+)\s*$/m.exec(entry)?.[1] ?? "";
+    return inner.flatMap((entry) => {
+      const number = /DW_AT_decl_file\s*: (?:\(\w+\) )?(\d+)/.exec(entry)?.[1];
+      return number === undefined ? [] : [`${nameOf(head!)} ${nameOf(entry)} ${tables[u]!.get(number)}`];
+    });
+  });
+  return [...new Set(said)].sort();
+}
+
+it.each(["-gdwarf-4", "-gdwarf-5"])(
+  "files are those of the unit's own table (%s)",
+  (version) => {
+    const declared = "static inline int twice(int x) { int inner = x * 3; return inner ^ x; }\n";
+    writeFileSync(join(folder, "twice.h"), declared);
+    writeFileSync(
+      join(folder, "k1.c"),
+      `extern volatile int sink;
+#include "twice.h"
+__attribute__((noinline)) int first(int x) { sink = twice(x); return x; }
+`,
+    );
+    writeFileSync(
+      join(folder, "k2.c"),
+      `#include <stddef.h>
+#include "twice.h"
+volatile int sink;
+size_t size;
+int first(int);
+int main(int argc, char **argv) { return first(argc) + twice(argc + 4); }
+`,
+    );
+    run(process.execPath, command("tsc-cc"), "-g", version, "-O2", "k1.c", "k2.c", "-o", "files");
+    const said = filesSaid("files").filter((line) => !line.endsWith(" x twice.h"));
+    expect(said.map((line) => line.replace(/\S*(stddef|size_t)\S*\.h$/, "stddef.h"))).toEqual([
+      "k1.c first k1.c",
+      "k1.c inner twice.h",
+      "k1.c twice twice.h",
+      "k1.c x k1.c",
+      "k2.c argc k2.c",
+      "k2.c argv k2.c",
+      "k2.c inner twice.h",
+      "k2.c main k2.c",
+      "k2.c sink k2.c",
+      "k2.c size k2.c",
+      "k2.c size_t stddef.h",
+      "k2.c twice twice.h",
+    ]);
+  },
+  240_000,
+);
