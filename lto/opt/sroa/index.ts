@@ -10,12 +10,12 @@
  *
  * Why: compilers of single files do that with what they see; inlining shows more, and unoptimised objects have all of it.
  *
- * Method: `slices.ts` takes a variable apart, `promote.ts` makes phis; copies of constants that are only read go by
+ * Method: `slices.ts` takes a variable apart, perhaps after `split-accesses.ts`, `promote.ts` makes phis; copies of constants that are only read go by
  * `constant-copies.ts`. A body without allocas costs a look at its first
  * block; one whose variables are used in other ways a walk, without use lists.
  *
  * Proof obligations: every use of the address is seen, and none lets it out; accesses are neither volatile nor atomic,
- * and equal in bytes and type or disjoint; the alloca is executed once (entry block, constant size). What was never
+ * and equal in bytes and type or disjoint, or made so; the alloca is executed once (entry block, constant size). What was never
  * written is undef. Values that a second return of `setjmp` could see keep their places.
  * Breaks if: control enters a block by a way that is no edge.
  */
@@ -32,6 +32,7 @@ import type { FunctionContext, FunctionPass } from "../../pass/pass.js";
 import { constantCopies, copiedConstant } from "./constant-copies.js";
 import { promote } from "./promote.js";
 import { offsetOf, partsOf } from "./slices.js";
+import { isCopy, splitAccesses } from "./split-accesses.js";
 import { replacedDeclarations, variableParts } from "./variables.js";
 
 export const sroa: FunctionPass = {
@@ -42,6 +43,7 @@ export const sroa: FunctionPass = {
     variables: "variables that became values",
     parts: "parts of them with accesses",
     copies: "variables that were copies of constants",
+    split: "variables whose accesses overlapped or were copies",
   },
   requires: [],
   preserves: [cfg, dominators, loops],
@@ -59,7 +61,11 @@ export const sroa: FunctionPass = {
     const order = reversePostOrder(editor.body).map((b) => blocks[b]!);
     const replaced = new Set<DebugRecord>();
     for (const alloca of blocks[0]!.insts.filter(isFixed)) {
-      const parts = partsOf(alloca, editor, context.layout);
+      let parts = partsOf(alloca, editor, context.layout);
+      if (parts === null && splitAccesses(alloca, editor, context.layout, context.goal)) {
+        context.count("split");
+        parts = partsOf(alloca, editor, context.layout);
+      }
       if (parts === null) continue;
       for (const slice of parts.slices) {
         editor.sweep();
@@ -132,9 +138,9 @@ function findCandidates(view: BodyView, { layout }: FunctionContext): Found {
         if (number === 0) continue;
         if (inst.op === Op.GetElementPtr && k === 0 && offsetOf(inst, layout) !== null)
           variable[inst.id] = number;
-        else if (!isHarmless(inst, k)) {
-          isLost[number] = true;
+        else {
           isCopied ||= k === 1 && copiedConstant(inst) !== null;
+          if (!isHarmless(inst, k)) isLost[number] = true;
         }
       }
     }
@@ -145,6 +151,7 @@ function isHarmless(inst: Inst, slot: number): boolean {
   if (inst.op === Op.Load) return true;
   if (inst.op === Op.Store) return slot === 1;
   if (inst.op !== Op.Call) return false;
+  if (isCopy(inst, slot)) return true;
   const name = intrinsicOf(inst.operands[0]!)?.name;
   return name === "lifetime.start" || name === "lifetime.end" || (name === "memset" && slot === 1);
 }
