@@ -21,6 +21,7 @@ declare void @use(i32)
 declare i64 @pure(i64) memory(none) nounwind willreturn
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
 declare i32 @llvm.umin.i32(i32, i32)
 declare i32 @llvm.smax.i32(i32, i32)
 declare i32 @llvm.ctpop.i32(i32)
@@ -50,6 +51,8 @@ class Writer {
   /** Values in scope, by type; the newest last. */
   private pool = new Map<IntType, string[]>();
   private places: Place[] = [];
+  /** Addresses of local structures of 16 bytes. */
+  private readonly structures: string[] = [];
 
   constructor(private readonly random: Random) {
     this.budget = 12 + random.below(40);
@@ -137,18 +140,13 @@ class Writer {
     if (this.random.chance(0.5)) {
       const base = this.address("alloca { i32, i32, i64 }, align 8");
       this.line(`call void @llvm.memset.p0.i64(ptr ${base}, i8 ${this.random.below(3)}, i64 16, i1 false)`);
-      this.places.push({ pointer: base, type: "i32" });
-      for (const [at, type] of [
-        [4, "i32"],
-        [8, "i64"],
-        [6, "i16"],
-      ] as const)
-        if (this.random.chance(0.7))
-          this.places.push({ pointer: this.address(`getelementptr i8, ptr ${base}, i64 ${at}`), type });
-      if (this.random.chance(0.4)) {
+      this.fields(base);
+      if (this.random.chance(0.6)) {
         const copy = this.address("alloca { i32, i32, i64 }, align 8");
         this.line(`call void @llvm.memcpy.p0.p0.i64(ptr ${copy}, ptr ${base}, i64 16, i1 false)`);
-        this.places.push({ pointer: copy, type: "i32" });
+        if (this.random.chance(0.5)) this.fields(copy);
+        else this.places.push({ pointer: copy, type: "i32" });
+        this.structures.push(base, copy);
       }
     }
     for (const base of ["%p", "%q"])
@@ -159,6 +157,54 @@ class Writer {
             type: this.type(),
           });
     this.places.push({ pointer: "@g", type: "i32" }, { pointer: "@wide", type: "i64" });
+  }
+
+  private fields(base: string): void {
+    this.places.push({ pointer: base, type: "i32" });
+    for (const [at, type] of [
+      [4, "i32"],
+      [8, "i64"],
+      [6, "i16"],
+    ] as const)
+      if (this.random.chance(0.7))
+        this.places.push({ pointer: this.address(`getelementptr i8, ptr ${base}, i64 ${at}`), type });
+  }
+  /** Something with a structure as a whole, or half of it. */
+  private structure(): void {
+    if (this.structures.length === 0) return this.store();
+    const base = this.random.pick(this.structures);
+    const half = this.random.chance(0.3) ? 8 : 0;
+    const at = half === 0 ? base : this.address(`getelementptr i8, ptr ${base}, i64 8`);
+    switch (this.random.below(5)) {
+      case 0: {
+        const other = this.random.pick(
+          [...this.structures, "%p", "%q"].filter((pointer) => pointer !== base),
+        );
+        const [to, from] = this.random.chance(0.5) ? [at, other] : [other, at];
+        const size = half === 8 || this.random.chance(0.3) ? 8 : 16;
+        const name = this.random.pick(["memcpy", "memmove"]);
+        this.line(`call void @llvm.${name}.p0.p0.i64(ptr ${to}, ptr ${from}, i64 ${size}, i1 false)`);
+        return;
+      }
+      case 1:
+        this.line(`call void @llvm.memset.p0.i64(ptr ${at}, i8 ${this.random.below(3)}, i64 8, i1 false)`);
+        return;
+      case 2: {
+        const vector = `%v${this.names++}`;
+        this.line(`${vector} = load <2 x i32>, ptr ${at}, align 1`);
+        this.emit("i32", `extractelement <2 x i32> ${vector}, i32 ${this.random.below(2)}`);
+        return;
+      }
+      case 3: {
+        const vector = `%v${this.names++}`;
+        const old = `<2 x i32> <i32 ${this.constant("i32")}, i32 7>`;
+        this.line(`${vector} = insertelement ${old}, i32 ${this.pick("i32")}, i32 ${this.random.below(2)}`);
+        this.line(`store <2 x i32> ${vector}, ptr ${at}, align 1`);
+        return;
+      }
+      default:
+        this.emit("i64", `load i64, ptr ${at}, align 1`);
+    }
   }
 
   private load({ pointer, type }: Place): string {
@@ -172,8 +218,10 @@ class Writer {
   private statement(depth: number): void {
     this.budget--;
     const kind = this.random.below(depth > 0 ? 20 : 15);
-    if (kind < 4) this.arithmetic();
-    else if (kind === 4) this.comparison();
+    if (kind < 4) {
+      if (this.random.chance(0.2)) this.structure();
+      else this.arithmetic();
+    } else if (kind === 4) this.comparison();
     else if (kind === 5) this.cast();
     else if (kind === 6) this.select();
     else if (kind < 9) this.load(this.random.pick(this.places));

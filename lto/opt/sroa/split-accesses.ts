@@ -15,7 +15,8 @@
  *
  * Proof obligations: every use of the address is seen, and none lets it out, so nothing that a copy reads or writes elsewhere
  * is the variable; what is read or written elsewhere is part of what the copy did. Bytes that are never written are undefined,
- * and so may stay what they were where they are copied to. What is put into part of a number is frozen: poison would be all of it.
+ * and so may stay what they were where they are copied to. Numbers of which a part is replaced are frozen, and so is
+ * the part: undefined bits and poison would be those of all of it.
  * Breaks if: parts are not wholly in or out of each copy.
  */
 
@@ -278,7 +279,9 @@ class Rewriter {
     const wide = this.build.cast(Op.ZExt, bits, type);
     const placed = at === 0 ? wide : this.build.shl(wide, constInt(type, 8 * at));
     const mask = ((1n << BigInt(8 * size)) - 1n) << BigInt(8 * at);
-    const kept = this.build.and(whole, constInt(type, BigInt.asIntN(type.bits, ~mask)));
+    // The rest may be undefined, or poison.
+    const rest = this.build.freeze(whole);
+    const kept = this.build.and(rest, constInt(type, BigInt.asIntN(type.bits, ~mask)));
     return this.build.or(kept, placed);
   }
 

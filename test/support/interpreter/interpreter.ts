@@ -70,6 +70,8 @@ export interface World {
 
 export class Interpreter {
   readonly memory = new Uint8Array(memorySize);
+  /** What `freeze` makes of poison, in as many bits as are wanted; null: that is undefined. */
+  frozen: bigint | null = null;
   private stackTop = 4096;
   private steps = 0;
   private values = new Map<Inst | Argument, Val>();
@@ -266,7 +268,7 @@ export class Interpreter {
         return condition === 0n ? operand(2) : operand(1);
       }
       case Op.Freeze:
-        return this.freeze(operand(0));
+        return this.freeze(operand(0), inst.type);
       case Op.BitCast:
         return this.fromBits(type, this.toBits(operandType!, operand(0)));
       case Op.Trunc:
@@ -350,9 +352,12 @@ export class Interpreter {
     }
   }
 
-  private freeze(value: Val): Val {
-    if (value === null) throw new Undefined("freeze of poison has no one result");
-    return Array.isArray(value) ? value.map((v) => this.freeze(v)) : value;
+  private freeze(value: Val, type: Type): Val {
+    if (Array.isArray(value))
+      return value.map((v, i) => this.freeze(v, type.kind === "struct" ? type.elements[i]! : type.element));
+    if (value !== null) return value;
+    if (this.frozen === null) throw new Undefined("freeze of poison has no one result");
+    return BigInt.asUintN(bitWidth(type), this.frozen);
   }
 
   private insertAt(aggregate: Val, path: readonly number[], value: Val): Val {

@@ -183,6 +183,7 @@ export const codeOf = (module: Module): Map<string, Code> =>
  * @param bodies of all functions
  * @param input arguments in the order of those of the body
  * @param seesLocal whether local variables count among what a run leaves behind
+ * @param frozen the bits that `freeze` makes of poison; null: that is undefined
  * @returns null if it does something undefined
  */
 export function behaviourOf(
@@ -192,11 +193,13 @@ export function behaviourOf(
   input: Input,
   mode: "exact" | "machine",
   seesLocal = true,
+  frozen: bigint | null = null,
 ): Behaviour | null {
   const world = new RecordingWorld(module, bodies);
   const interpreter = new Interpreter(module.dataLayout, mode, world);
   const { body, args } = bodies.get(name)!;
   interpreter.memory.set(input.memory);
+  interpreter.frozen = frozen;
   try {
     world.fill(interpreter);
     let results: Val[] = [];
