@@ -26,6 +26,7 @@ import { floatType, halfType, i128, type Type } from "../../../lto/ir/types.js";
 import { type Argument, type Constant, isConstant, type Value } from "../../../lto/ir/values.js";
 import { bitWidth, fromNumber, mask, type Scalar, signed, toNumber, wrap } from "./bits.js";
 import { breaksFlags } from "./flags.js";
+import { frozen } from "./freeze.js";
 import {
   binary,
   cast,
@@ -268,7 +269,7 @@ export class Interpreter {
         return condition === 0n ? operand(2) : operand(1);
       }
       case Op.Freeze:
-        return this.freeze(operand(0), inst.type);
+        return frozen(operand(0), inst.type, this.frozen);
       case Op.BitCast:
         return this.fromBits(type, this.toBits(operandType!, operand(0)));
       case Op.Trunc:
@@ -350,14 +351,6 @@ export class Interpreter {
       default:
         throw new Error(`interpreter: opcode ${inst.op}`);
     }
-  }
-
-  private freeze(value: Val, type: Type): Val {
-    if (Array.isArray(value))
-      return value.map((v, i) => this.freeze(v, type.kind === "struct" ? type.elements[i]! : type.element));
-    if (value !== null) return value;
-    if (this.frozen === null) throw new Undefined("freeze of poison has no one result");
-    return BigInt.asUintN(bitWidth(type), this.frozen);
   }
 
   private insertAt(aggregate: Val, path: readonly number[], value: Val): Val {
