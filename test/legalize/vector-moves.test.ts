@@ -44,6 +44,16 @@ define void @go(<4 x i32> %a, <4 x i32> %b, ptr %wp) {
   %q = getelementptr i32, ptr %p, i32 1
   store i32 %8, ptr %q
   call void @show(ptr %p, i32 2)
+  ; A mask in two registers of which the second is another, and the first the same.
+  %h = bitcast <8 x i32> %w to <16 x i16>
+  %hh = shufflevector <16 x i16> %h, <16 x i16> %h, <32 x i32> <${Array.from({ length: 32 }, (_, i) => `i32 ${i}`).join(", ")}>
+  %m = icmp sgt <32 x i16> %hh, zeroinitializer
+  %m1 = insertelement <32 x i1> %m, i1 false, i64 18
+  %m2 = insertelement <32 x i1> %m1, i1 true, i64 21
+  %9 = sext <32 x i1> %m2 to <32 x i16>
+  %10 = shufflevector <32 x i16> %9, <32 x i16> %9, <8 x i32> <${Array.from({ length: 8 }, (_, i) => `i32 ${16 + i}`).join(", ")}>
+  store <8 x i16> %10, ptr %p
+  call void @show(ptr %p, i32 4)
   ret void
 }
 `;
@@ -75,6 +85,7 @@ test.each(["O0", "O2", "Oz"])("vectors by lanes at -%s", async (level) => {
     a.flatMap((x, i) => [x, b[i]!, left[i]!]),
     b,
     [sum, a.filter((x, i) => x > (i < 3 ? 10 : 30)).at(-1)!],
+    [0xffff, 0, -1, 0xffff],
   ];
   expect(execFileSync(file("p"), { encoding: "utf8" })).toBe(lines.map((l) => `${l.join(" ")} \n`).join(""));
 });

@@ -16,8 +16,11 @@ export interface Natural {
   readonly bits: number;
   readonly registers: Parts;
 }
+interface Remembered extends Natural {
+  readonly mask: Parts;
+}
 /** By the first register of the fixed form. Values are unique objects, so entries die with their function. */
-const naturals = new WeakMap<Value, Natural>();
+const naturals = new WeakMap<Value, Remembered>();
 
 /** The fixed form of a mask of `shape` made with `bits`-wide lanes. */
 export function fixedForm(l: Lowering, shape: Shape, bits: number, registers: Parts): Parts {
@@ -28,20 +31,24 @@ export function fixedForm(l: Lowering, shape: Shape, bits: number, registers: Pa
 
 /** Remembers the form that a mask has with `bits`-wide lanes. */
 export function rememberNatural(mask: Parts, bits: number, registers: Parts): void {
-  if (mask[0]!.valueKind === "inst") naturals.set(mask[0]!, { bits, registers });
+  if (mask[0]!.valueKind === "inst") naturals.set(mask[0]!, { bits, registers, mask });
 }
-/** The remembered form. */
-export const naturalOf = (mask: Parts): Natural | undefined => naturals.get(mask[0]!);
+
+/** The remembered form. Masks in several registers may have the first in common and differ in others. */
+export function naturalOf(mask: Parts): Natural | undefined {
+  const found = naturals.get(mask[0]!);
+  const isSame =
+    found?.mask.length === mask.length && found.mask.every((register, i) => register === mask[i]);
+  return isSame ? found : undefined;
+}
 
 /** Lane width of the remembered form, or null. */
-export function naturalWidth(mask: Parts): number | null {
-  return naturals.get(mask[0]!)?.bits ?? null;
-}
+export const naturalWidth = (mask: Parts): number | null => naturalOf(mask)?.bits ?? null;
 
 /** The mask with lanes of `bits`. */
 export function maskOfWidth(l: Lowering, shape: Shape, mask: Parts, bits: number): Parts {
   if (bits === shape.laneBits) return mask;
-  const natural = naturals.get(mask[0]!);
+  const natural = naturalOf(mask);
   if (natural !== undefined && natural.bits === bits)
     return l.narrowed === null ? natural.registers : l.narrowed(natural.registers);
   return resizeMask(l, shape.count, shape.laneBits, bits, mask);
