@@ -13,7 +13,7 @@
  */
 
 /** Bytes that the hottest loop may take so that it needs no time at all, for each that the knob gives. */
-const loopBytes = 400;
+const hottestLoopWorth = 400;
 /** Where rounds are known: heat for which an instruction is worth a byte. */
 const unit = 128;
 /** A loop nested three times, or twice in what is called from a loop. */
@@ -49,5 +49,5 @@ export function timeBytes(sizeTime: number, { heat, times, share }: PlaceHeat, i
   const most = Math.min(heat, mostHeat);
   const known = times > 1 ? (most * times) / unit : 0;
   const likely = Math.sqrt(Math.min(most * times, mostHeat) / mostHeat);
-  return sizeTime * Math.max(known, loopBytes * likely * share) * instructions;
+  return sizeTime * Math.max(known, hottestLoopWorth * likely * share) * instructions;
 }
