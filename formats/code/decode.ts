@@ -81,6 +81,8 @@ export interface MachineInst {
   readonly upward: number;
   /** What is read for that result; `reads` has what is needed whole, as addresses. */
   readonly upwardReads: RegisterParts;
+  /** What is read for flags alone: the bits that a shift loses. */
+  readonly flagReads: RegisterParts;
   readonly readsFlags: boolean;
   /** All flags get new values. */
   readonly writesFlags: boolean;
@@ -132,6 +134,7 @@ const noLength: MachineInst = {
   writes: none,
   upward: -1,
   upwardReads: none,
+  flagReads: none,
   readsFlags: false,
   writesFlags: false,
   changesFlags: false,
@@ -268,6 +271,33 @@ function restrictToMask(inst: Instruction, reads: Parts): void {
   if (mask >= 0x10000n) return;
   reads.high &= ~0xffff;
   if (mask < 0x100n) reads.low &= 0xffff;
+}
+
+/** Insertions into a vector, by the bytes that they read of a general register. */
+const inserted = new Map<Mnemonic, number>([
+  [Mnemonic.Pinsrb, 1],
+  [Mnemonic.Vpinsrb, 1],
+  [Mnemonic.Pinsrw, 2],
+  [Mnemonic.Vpinsrw, 2],
+]);
+
+/** How many of the lowest bits of a general register that it reads get into the result; null: all. */
+function bitsKept(inst: Instruction): number | null {
+  const bytes = inserted.get(inst.mnemonic);
+  if (bytes !== undefined) return hasMemory(inst) ? null : bytes * 8;
+  if (inst.mnemonic !== Mnemonic.Shl || inst.opKind(0) !== OpKind.Register) return null;
+  if (inst.opKind(1) === OpKind.Register) return null;
+  const bits = 8 * RegisterExt.size(inst.opRegister(0));
+  // Where the count is 0 flags and register stay.
+  return bits - (Number(inst.immediate(1)) & (bits === 64 ? 63 : 31));
+}
+
+/** Bits of general registers that the result does not keep are not read for it. */
+function restrictToBits(inst: Instruction, reads: Parts): void {
+  const kept = bitsKept(inst);
+  if (kept === null || kept > 16) return;
+  reads.high &= ~0xffff;
+  if (kept <= 8) reads.low &= 0xffff;
 }
 
 function flowOf(inst: Instruction): Flow {
@@ -452,6 +482,8 @@ function describe(inst: Instruction, info: InstructionInfo): MachineInst {
     if (isWrite) changes |= 1 << n;
   }
   restrictToMask(inst, reads);
+  const shifted = inst.mnemonic === Mnemonic.Shl ? { low: reads.low, high: reads.high } : none;
+  restrictToBits(inst, reads);
   const upward = upwardResult(inst);
   const whole = new Parts();
   if (upward >= 0 && inst.mnemonic !== Mnemonic.Lea && hasMemory(inst)) {
@@ -469,6 +501,7 @@ function describe(inst: Instruction, info: InstructionInfo): MachineInst {
     writes: { low: writes.low, high: writes.high },
     upward,
     upwardReads: upward >= 0 ? { low: reads.low, high: reads.high } : { low: 0, high: 0 },
+    flagReads: shifted,
     readsFlags: inst.rflagsRead !== 0,
     changesFlags: inst.rflagsModified !== 0,
     writesFlags: (inst.rflagsModified & statusFlags) === statusFlags,

@@ -147,6 +147,10 @@ export function findLostRegisters(
       else if (inst.stack !== StackOp.Push || inst.source !== 0) {
         l |= inst.reads.low | (inst.upwardReads.low & demanded.low);
         h |= inst.reads.high | (inst.upwardReads.high & demanded.high);
+        if (f === 1) {
+          l |= inst.flagReads.low;
+          h |= inst.flagReads.high;
+        }
       }
     }
     if (inst.writesFlags) f = 0;

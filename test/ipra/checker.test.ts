@@ -240,6 +240,24 @@ describe("violations", () => {
       "@g+0x2: call of @f changes %rcx, in which the caller keeps a value",
     ]);
   });
+  it("of what a shift or an insertion loses nothing is kept", () => {
+    const kept = (code: string): number => {
+      const text = `${fn("f", "xorl %ecx, %ecx\nret")}${fn("g", `call f\nmovb (%rdi), %cl\n${code}\nret`)}`;
+      return messages(text, [claim("g", [call("f", RCX)], RAX)]).length;
+    };
+    const used = "movl %ecx, %eax\nnotl %eax\nsarl $1, %eax";
+    expect(kept(`shll $25, %ecx\n${used}`)).toBe(0);
+    expect(kept(`shll $24, %ecx\n${used}`)).toBe(0);
+    expect(kept(`shll $23, %ecx\n${used}`)).toBe(1);
+    expect(kept(`shlq $56, %rcx\n${used}`)).toBe(0);
+    expect(kept(`shlq $55, %rcx\n${used}`)).toBe(1);
+    // The last bit that it loses is the carry flag.
+    expect(kept("shll $25, %ecx\nsbbl %eax, %eax")).toBe(1);
+    expect(kept("pinsrb $1, %ecx, %xmm0\nmovd %xmm0, %eax\nsarl $1, %eax")).toBe(0);
+    expect(kept("pinsrw $1, %ecx, %xmm0\nmovd %xmm0, %eax\nsarl $1, %eax")).toBe(1);
+    expect(kept("movw (%rdi), %cx\npinsrw $1, %ecx, %xmm0\nmovd %xmm0, %eax\nsarl $1, %eax")).toBe(0);
+    expect(kept("movd %ecx, %xmm0\nmovd %xmm0, %eax\nsarl $1, %eax")).toBe(1);
+  });
   it("a frame pointer that does not survive a call", () => {
     const text = `${fn("f", "xorl %ebp, %ebp\nret")}${fn("g", "pushq %rbp\nmovq %rsp, %rbp\nsubq $16, %rsp\ncall f\nleave\nret")}`;
     const found = messages(text, [claim("g", [call("f", RBP)])]);
