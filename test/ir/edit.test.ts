@@ -139,16 +139,14 @@ describe("use lists", () => {
     const module = parse(`define i32 @f(i32 %a, i32 %b) {\n${lines.join("\n")}\n  ret i32 %a\n}\n`);
     const editor = module.functions[0]!.edit();
     const insts = [...editor.body.blocks[0]!.insts];
-    const start = performance.now();
     for (let i = 0; i < count; i++) editor.setOperand(insts[i]!, 0, editor.fn.args[1]!);
     for (let i = 0; i < count; i += 2) editor.erase(insts[i]!);
     editor.sweep();
-    // Quadratic work would take minutes.
-    expect(performance.now() - start).toBeLessThan(5000);
     expect(editor.body.blocks[0]!.insts).toHaveLength(count / 2 + 1);
     expect(editor.uses.count(editor.fn.args[1]!)).toBe(count / 2);
     expect(editor.uses.count(editor.fn.args[0]!)).toBe(1);
-  });
+    // Quadratic work would take minutes.
+  }, 60_000);
 });
 
 describe("erased instructions", () => {
