@@ -64,6 +64,7 @@ import { hoistSink } from "../opt/hoist-sink.js";
 import { licm } from "../opt/licm/index.js";
 import { loopDeletion } from "../opt/loop-deletion.js";
 import { loopUnroll } from "../opt/loop-unroll/index.js";
+import { sccp } from "../opt/sccp.js";
 import { simplify } from "../opt/simplify/index.js";
 import { simplifyCfg } from "../opt/simplify-cfg/index.js";
 import { sroa } from "../opt/sroa/index.js";
@@ -103,6 +104,8 @@ const simplification: readonly Step<ComponentPass | FunctionPass>[] = [
   may(sroa),
   // First and last: branches that constants decide, and those that what is between decides.
   may(simplifyCfg),
+  // What calls brought in checks numbers that have bounds here. Values that were variables have none before `sroa`.
+  ifChanged(sccp),
   // Before what finds equal what rounds share. For speed.
   may(loopUnroll),
   // What it finds constant or equal the next ones fold.

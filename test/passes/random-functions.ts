@@ -473,6 +473,11 @@ class Writer {
     const [head, body, end] = [this.label(), this.label(), this.label()];
     const before = this.block;
     const trips = 1 + this.random.below(4);
+    // Up from zero to a limit, or in steps to a number that it is in the end.
+    const isExact = this.random.chance(0.5);
+    const first = isExact ? this.random.below(20) - 10 : 0;
+    const step = isExact ? this.random.pick([-3, -1, 1, 2, 4]) : 1;
+    const limit = first + trips * step;
     const start = this.pick("i32");
     this.line(`br label %${head}`);
     this.begin(head);
@@ -482,17 +487,21 @@ class Writer {
     const at = this.lines.length;
     this.lines.push("", "");
     this.value("i32", carried);
-    this.line(`%more${counter.slice(1)} = icmp ult i32 ${counter}, ${trips}`);
+    this.line(`%more${counter.slice(1)} = icmp ${isExact ? "ne" : "ult"} i32 ${counter}, ${limit}`);
     this.line(`br i1 %more${counter.slice(1)}, label %${body}, label %${end}`);
     this.begin(body);
     const outer = this.pool;
     this.pool = this.seenFrom("").pool;
     if (this.random.chance(0.5)) this.value("i32", counter);
+    if (this.random.chance(0.5)) {
+      const predicate = this.random.pick(["slt", "sgt", "ult", "ugt", "eq"]);
+      this.emit("i1", `icmp ${predicate} i32 ${counter}, ${limit + this.random.below(5) - 2 - step}`);
+    }
     this.statements(depth);
-    const next = this.emit("i32", `add nuw i32 ${counter}, 1`);
+    const next = this.emit("i32", `add ${isExact ? "" : "nuw "}i32 ${counter}, ${step}`);
     const last = this.pick("i32");
     this.line(`br label %${head}`);
-    this.lines[at] = `  ${counter} = phi i32 [ 0, %${before} ], [ ${next}, %${this.block} ]`;
+    this.lines[at] = `  ${counter} = phi i32 [ ${first}, %${before} ], [ ${next}, %${this.block} ]`;
     this.lines[at + 1] = `  ${carried} = phi i32 [ ${start}, %${before} ], [ ${last}, %${this.block} ]`;
     this.pool = outer;
     this.begin(end);

@@ -15,7 +15,6 @@ import {
   executionsOf,
 } from "../../analysis/executions.js";
 import type { DataLayout } from "../../ir/data-layout.js";
-import { Folder, floatModeOf } from "../../ir/fold/index.js";
 import {
   type Block,
   type BodyView,
@@ -28,8 +27,9 @@ import {
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func } from "../../ir/module.js";
 import type { Constant, Value } from "../../ir/values.js";
-import { isConstantFact, unknown, varying } from "../../opt/constants/lattice.js";
-import { ConstantSolver, type Surroundings } from "../../opt/constants/solver.js";
+import { isConstantFact } from "../../opt/constants/lattice.js";
+import { LocalSurroundings } from "../../opt/constants/local.js";
+import { ConstantSolver } from "../../opt/constants/solver.js";
 import type { TargetCosts } from "../../target/costs.js";
 import { bytesOf } from "./body-size.js";
 
@@ -312,27 +312,12 @@ export function specialisedCost(
   constants: readonly (Constant | null)[],
   costOfInstruction: (inst: Inst) => number = costOf,
 ): { readonly cost: number; readonly isSingleBlock: boolean } {
-  const folder = new Folder(layout, floatModeOf(fn));
-  const around: Surroundings = {
-    argument: ({ index }) => constants[index] ?? varying,
-    call: (call, known) => {
-      const intrinsic = intrinsicOf(call.operands[0]!);
-      if (intrinsic === null || !intrinsic.pure) return varying;
-      const passed: Constant[] = [];
-      for (let i = 1; i <= call.data.argumentCount; i++) {
-        const fact = known(call.operands[i]!);
-        if (!isConstantFact(fact)) return fact === unknown ? unknown : varying;
-        passed.push(fact);
-      }
-      return folder.intrinsic(intrinsic.name, call.type, passed) ?? varying;
-    },
-    load: (load, pointer) =>
-      isConstantFact(pointer) ? (folder.load(load.type, pointer) ?? varying) : pointer,
-    store: () => {},
-    ret: () => {},
-    fold: (inst, operands) => folder.operation(inst.op, inst.type, operands, inst.data, inst.flags),
-  };
-  const solver = new ConstantSolver(body, body.renumber(), around, false);
+  const solver = new ConstantSolver(
+    body,
+    body.renumber(),
+    new LocalSurroundings(fn, layout, constants),
+    false,
+  );
   solver.solve();
   let cost = 0;
   let blocks = 0;

@@ -28,8 +28,9 @@ import {
 import type { Type } from "../../ir/types.js";
 import { type Argument, type Constant, constBool, isConstant, type Value } from "../../ir/values.js";
 import { Conditions } from "./conditions.js";
-import { type Bounds, compare, hasIntervals, resultOf, whole } from "./interval.js";
+import { type Bounds, compare, factOf, hasIntervals, resultOf, whole } from "./interval.js";
 import { boundsOf, isConstantFact, isUndef, join, type Known, lower, unknown, varying } from "./lattice.js";
+import { LoopBounds } from "./loop-bounds.js";
 import { UserBlocks } from "./user-blocks.js";
 
 /** Of a call: the result may be anything, and whatever else becomes known, nobody wants to be shown the call again. */
@@ -87,6 +88,7 @@ export class ConstantSolver {
   /** Those of the block that is looked at have become more. */
   private possibleGrew = false;
   private readonly conditions: Conditions | null;
+  private readonly counters: LoopBounds;
   /** The block that is looked at. */
   private here = 0;
   private readonly raw = (value: Value): Known => this.of(value);
@@ -103,6 +105,7 @@ export class ConstantSolver {
     hasIntervals: boolean,
   ) {
     this.conditions = hasIntervals ? new Conditions(body, instructions) : null;
+    this.counters = new LoopBounds(body);
     this.values = new Array<Known>(instructions).fill(unknown);
     this.isSettled = new Uint8Array(instructions);
     this.reached = new Uint8Array(body.blocks.length);
@@ -147,7 +150,7 @@ export class ConstantSolver {
     for (const inst of block.insts) {
       if (inst.op !== Op.Phi) break;
       const before = this.values[inst.id]!;
-      if (before !== varying && lower(before, this.join(inst), true) !== before) return true;
+      if (before !== varying && this.lowerPhi(inst, before, this.join(inst)) !== before) return true;
     }
     return false;
   }
@@ -251,10 +254,26 @@ export class ConstantSolver {
       // Calls have surroundings to tell, whatever is known of them.
       if (before === varying && (inst.op !== Op.Call || this.isSettled[inst.id] === 1)) continue;
       const now = this.evaluate(inst);
-      if (now !== before)
-        this.set(inst, before, before === unknown ? now : lower(before, now, inst.op === Op.Phi));
+      if (now === before) continue;
+      this.set(inst, before, inst.op === Op.Phi ? this.lowerPhi(inst, before, now) : lower(before, now));
     }
     this.evaluateTerminator(block, block.terminator);
+  }
+
+  /** Each round of a loop may add to a phi; counters grow up to their last number. */
+  private lowerPhi(phi: Inst, before: Known, now: Known): Known {
+    const lowered = lower(before, now, true);
+    if (this.conditions === null || lowered === before) return lowered;
+    if (lowered !== varying && lowered?.valueKind !== "interval") return lowered;
+    const bounds = this.counters.of(phi);
+    if (bounds === null) return lowered;
+    const { least, largest } = boundsOf(lowered) ?? whole(phi.type.bits);
+    const from = Math.max(least, bounds.least);
+    const to = Math.min(largest, bounds.largest);
+    const known = boundsOf(before);
+    if (known !== null && known.least === from && known.largest === to && known.values === null)
+      return before;
+    return factOf(phi.type, from, to) ?? varying;
   }
 
   private set(inst: Inst, before: Known, now: Known): void {

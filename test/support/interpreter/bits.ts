@@ -4,6 +4,7 @@
  * Exact for integers of any width, half, bfloat, float and double (double arithmetic rounded once to float is
  * correctly rounded; half and bfloat go through float as the legaliser's do). x86_fp80 and fp128 are not here.
  */
+import type { IntegerRange } from "../../../lto/ir/attributes.js";
 import type { Type } from "../../../lto/ir/types.js";
 
 export type Scalar = bigint | null;
@@ -101,3 +102,10 @@ export const canonical = (type: Type, bits: bigint): bigint => {
   if (!type.isFloat) return bits;
   return Number.isNaN(toNumber(type, bits)) ? fromNumber(type, Number.NaN) : bits;
 };
+
+/** What unknown code gives where it is said to be in a range: some number there. */
+export function inRange<Value>(value: Value, range: IntegerRange | undefined): Value | bigint {
+  if (range === undefined || typeof value !== "bigint") return value;
+  const { bits } = range.type;
+  return wrap(range.from + (value % wrap(range.to - range.from, bits)), bits);
+}

@@ -24,7 +24,7 @@ import {
 import type { Func, GlobalValue } from "../../../lto/ir/module.js";
 import { floatType, halfType, i128, type Type } from "../../../lto/ir/types.js";
 import { type Argument, type Constant, isConstant, type Value } from "../../../lto/ir/values.js";
-import { bitWidth, fromNumber, mask, type Scalar, signed, toNumber, wrap } from "./bits.js";
+import { bitWidth, fromNumber, inRange, mask, type Scalar, signed, toNumber, wrap } from "./bits.js";
 import { breaksFlags } from "./flags.js";
 import { frozen } from "./freeze.js";
 import {
@@ -497,7 +497,8 @@ export class Interpreter {
     if (name.startsWith("llvm.")) return this.intrinsic(name.slice(5), inst, operands, args);
     if (this.world === null) return this.library(name, inst, args as bigint[]);
     const code = this.world.code(callee);
-    if (code === undefined) return this.world.callUnknown(callee, args, inst.type);
+    if (code === undefined)
+      return inRange(this.world.callUnknown(callee, args, inst.type), inst.data.attributes.result.range);
     const { stackTop } = this;
     const result = this.enter(
       code,
