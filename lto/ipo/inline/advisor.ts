@@ -1,7 +1,8 @@
 /** What decides about calls, apart from those who carry decisions out. */
 import type { BodyView, CallInst } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
-import { type Constant, isConstant } from "../../ir/values.js";
+import { type Constant, isConstant, type Value } from "../../ir/values.js";
+import type { Interval } from "../../opt/constants/interval.js";
 import type { BodyCost } from "./body-cost.js";
 
 /** A call of a function that can be inlined. */
@@ -16,6 +17,8 @@ export interface CallSite {
   readonly frequency: number;
   /** In code for size: bytes that it may take so that a call is executed less. */
   readonly timeBytes: number;
+  /** Of a number that a call of the caller's passes; null: nothing is known. */
+  readonly bounds: (call: CallInst, value: Value) => Interval | null;
   /** It runs rarely, for one run of the caller. */
   readonly isCold: boolean;
   /** Calls of the callee in the program, this one included. */
@@ -52,14 +55,20 @@ export interface InlineAdvisor {
 
 export const isLastCall = ({ callSites, isClosed }: CallOutside): boolean => isClosed && callSites === 1;
 
-/** Constants that are passed for parameters that decide something; null: none. */
-export function constantsFor({ call, callee, cost }: CallSite): (Constant | null)[] | null {
+/** Constants that are passed for parameters that decide something, and bounds of numbers that are; null: none. */
+export function constantsFor({
+  call,
+  callee,
+  cost,
+  bounds,
+}: CallSite): (Constant | Interval | null)[] | null {
   let decides = false;
-  const constants = callee.args.map((_, i) => {
+  const facts = callee.args.map((_, i) => {
     const value = call.operands[i + 1]!;
-    if (!isConstant(value) || value.valueKind === "undef") return null;
-    if (cost.decides[i] === 1) decides = true;
-    return value;
+    if (value.valueKind === "undef") return null;
+    const fact = isConstant(value) ? value : cost.decides[i] === 1 ? bounds(call, value) : null;
+    if (fact !== null && cost.decides[i] === 1) decides = true;
+    return fact;
   });
-  return decides ? constants : null;
+  return decides ? facts : null;
 }

@@ -27,6 +27,7 @@ import {
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func } from "../../ir/module.js";
 import type { Constant, Value } from "../../ir/values.js";
+import type { Interval } from "../../opt/constants/interval.js";
 import { isConstantFact } from "../../opt/constants/lattice.js";
 import { LocalSurroundings } from "../../opt/constants/local.js";
 import { ConstantSolver } from "../../opt/constants/solver.js";
@@ -309,14 +310,14 @@ export function specialisedCost(
   fn: Func,
   body: BodyView,
   layout: DataLayout,
-  constants: readonly (Constant | null)[],
+  constants: readonly (Constant | Interval | null)[],
   costOfInstruction: (inst: Inst) => number = costOf,
 ): { readonly cost: number; readonly isSingleBlock: boolean } {
   const solver = new ConstantSolver(
     body,
     body.renumber(),
     new LocalSurroundings(fn, layout, constants),
-    false,
+    constants.some((fact) => fact?.valueKind === "interval"),
   );
   solver.solve();
   let cost = 0;

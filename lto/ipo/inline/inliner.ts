@@ -27,6 +27,7 @@ import { type ComponentPass, type ComponentWalk, isForSize, type ProgramContext 
 import { placeOfOrigin } from "../../pass/remarks.js";
 import { functionHeats } from "../heat.js";
 import type { InlineAdvisor } from "./advisor.js";
+import { ArgumentBounds } from "./argument-bounds.js";
 import { type BodyCost, bodyCost, callsIn, type PlacedCall, placedCalls } from "./body-cost.js";
 import { inlineCall } from "./inline-call.js";
 import { misfit, takeOverAttributes } from "./obstacles.js";
@@ -135,6 +136,7 @@ class InlinerWalk implements ComponentWalk {
     const heat = isForSpeed ? 0 : this.heatOf(caller);
     // How often a call runs matters for speed, or where bytes are given for time.
     const isPlaced = isForSpeed || heat > 0;
+    const bounds = new ArgumentBounds(caller, this.module.dataLayout);
     const work: Candidate[] = [];
     if (isPlaced) for (const placed of placedCalls(body)) work.push({ ...placed, path: null });
     else
@@ -172,6 +174,7 @@ class InlinerWalk implements ComponentWalk {
         cost,
         frequency,
         timeBytes: worth,
+        bounds: bounds.of,
         isCold,
         callSites,
         isClosed,

@@ -6,18 +6,18 @@ import { type CallInst, type Inst, type InstWith, isPlainAccess, type Op } from 
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func } from "../../ir/module.js";
 import type { Argument, Constant, Value } from "../../ir/values.js";
-import { factOf, hasIntervals } from "./interval.js";
+import { factOf, hasIntervals, type Interval } from "./interval.js";
 import { isConstantFact, type Known, unknown, varying } from "./lattice.js";
 import type { Surroundings } from "./solver.js";
 
 export class LocalSurroundings implements Surroundings {
   private readonly folder: Folder;
 
-  /** @param passed by parameter: the constant that it is; absent: anybody calls */
+  /** @param passed by parameter: the constant that it is, or what it is between; absent: anybody calls */
   constructor(
     private readonly fn: Func,
     layout: DataLayout,
-    private readonly passed: readonly (Constant | null)[] = [],
+    private readonly passed: readonly (Constant | Interval | null)[] = [],
   ) {
     this.folder = new Folder(layout, floatModeOf(fn));
   }
