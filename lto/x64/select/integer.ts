@@ -11,6 +11,7 @@ import { X } from "../isa/ops.js";
 import { maskOf, RAX, RCX, RDX } from "../isa/registers.js";
 import {
   amountOf,
+  foldable,
   selectBitPattern,
   selectFlaglessRotate,
   selectFlaglessShift,
@@ -175,6 +176,7 @@ function selectLogic(s: Selector, inst: Inst, result: VReg, size: number): void 
   if (selectBitOperation(s, inst, result, size)) return;
   if (inst.op === Op.And && isConstant(b)) {
     const mask = foldedInteger(s.layout, b);
+    if (mask !== null && size === 8 && selectLowField(s, result, a, mask)) return;
     // Masks of the low 8 or 16 bits are zero extensions; of the low 32 bits a 32-bit move.
     if (mask === 0xffn && size > 1) return void s.unary(X.Movzx8, 4, result, s.reg(a));
     if (mask === 0xffffn && size > 2) return void s.unary(X.Movzx16, 4, result, s.reg(a));
@@ -195,6 +197,26 @@ function selectLogic(s: Selector, inst: Inst, result: VReg, size: number): void 
     return;
   }
   emitAlu(s, op, result, wide, size, a, b);
+}
+
+/** Bits of the lower half, shifted down: 32-bit operations have them, and the upper half away. */
+function selectLowField(s: Selector, result: VReg, shifted: Value, mask: bigint): boolean {
+  const shift = s.optimize ? foldable(s, shifted, Op.LShr) : null;
+  const count = shift === null ? null : constantNumber(shift.operands[1]!);
+  if (count === null || count <= 0 || count >= 32) return false;
+  const whole = (1n << BigInt(32 - count)) - 1n;
+  if (mask < 0n || mask > whole) return false;
+  const source = s.reg(shift!.operands[0]!);
+  if (mask === whole) {
+    s.binaryImm(X.Shr, 4, result, source, count);
+    return true;
+  }
+  const field = s.newGpr(4);
+  s.binaryImm(X.Shr, 4, field, source, count);
+  if (mask === 0xffn) s.unary(X.Movzx8, 4, result, field);
+  else if (mask === 0xffffn) s.unary(X.Movzx16, 4, result, field);
+  else s.binaryImm(X.And, 4, result, field, Number(mask));
+  return true;
 }
 
 /** A disjunction without common bits is a sum, which the three operands of an address spare a copy or a shift. */
