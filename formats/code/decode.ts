@@ -200,7 +200,7 @@ const mergesUpperPart = new Set<Mnemonic>([
   Mnemonic.Rsqrtss,
 ]);
 
-/** The same in VEX encoding, where a register of its own gives the upper part: the target's own where the source is none. */
+/** The same in VEX encoding, where an operand of its own gives the upper part: any vector register where the source is none. */
 const takesUpperPart = new Set<Mnemonic>([
   Mnemonic.Vcvtsi2sd,
   Mnemonic.Vcvtsi2ss,
@@ -236,15 +236,18 @@ const constantOfEqual = new Set<Mnemonic>([
   Mnemonic.Sbb,
 ]);
 
-/** The target's old value does not matter, whatever the encoding says. */
+/** The register of which the old value does not matter, whatever the encoding says; -1: there is none. */
+function ignoredRegister(inst: Instruction): number {
+  if (takesUpperPart.has(inst.mnemonic)) {
+    const hasLanes = inst.opKind(2) === OpKind.Register && RegisterExt.isVectorRegister(inst.opRegister(2));
+    return hasLanes ? -1 : numberOf(inst.opRegister(1));
+  }
+  return ignoresTarget(inst) ? numberOf(inst.opRegister(0)) : -1;
+}
+
 function ignoresTarget(inst: Instruction): boolean {
   const { mnemonic } = inst;
   if (mergesUpperPart.has(mnemonic)) return true;
-  if (takesUpperPart.has(mnemonic))
-    return (
-      inst.opRegister(0) === inst.opRegister(1) &&
-      (inst.opKind(2) === OpKind.Memory || RegisterExt.isGPR(inst.opRegister(2)))
-    );
   const register = inst.opCount > 0 && inst.opKind(0) === OpKind.Register;
   if (!register || inst.opCount < 2) return false;
   if (bitScans.has(mnemonic))
@@ -451,7 +454,7 @@ function describe(inst: Instruction, info: InstructionInfo): MachineInst {
   const reads = new Parts();
   const writes = new Parts();
   let changes = 0;
-  const ignored = ignoresTarget(inst) ? numberOf(inst.opRegister(0)) : -1;
+  const ignored = ignoredRegister(inst);
   for (const used of info.usedRegisters()) {
     const { register, access } = used;
     const n = numberOf(register);

@@ -258,6 +258,17 @@ describe("violations", () => {
     expect(kept("movw (%rdi), %cx\npinsrw $1, %ecx, %xmm0\nmovd %xmm0, %eax\nsarl $1, %eax")).toBe(0);
     expect(kept("movd %ecx, %xmm0\nmovd %xmm0, %eax\nsarl $1, %eax")).toBe(1);
   });
+  it("nothing is kept in the register that a conversion with VEX takes its upper lanes from", () => {
+    const kept = (code: string): number => {
+      const text = `${fn("f", "xorps %xmm15, %xmm15\nret")}${fn("g", `call f\n${code}\nret`)}`;
+      return messages(text, [claim("g", [call("f", 1 << 31)], RAX | (1 << 16))]).length;
+    };
+    expect(kept("vcvtsi2sdl %edi, %xmm15, %xmm0")).toBe(0);
+    expect(kept("vcvtsi2ssq (%rdi), %xmm15, %xmm0")).toBe(0);
+    expect(kept("vsqrtsd (%rdi), %xmm15, %xmm0")).toBe(0);
+    expect(kept("vcvtss2sd %xmm15, %xmm15, %xmm0")).toBe(1);
+    expect(kept("vaddsd (%rdi), %xmm15, %xmm0")).toBe(1);
+  });
   it("a frame pointer that does not survive a call", () => {
     const text = `${fn("f", "xorl %ebp, %ebp\nret")}${fn("g", "pushq %rbp\nmovq %rsp, %rbp\nsubq $16, %rsp\ncall f\nleave\nret")}`;
     const found = messages(text, [claim("g", [call("f", RBP)])]);

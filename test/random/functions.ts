@@ -52,7 +52,7 @@ export interface Way {
 export const ways: readonly Way[] = [
   ["-Oz"],
   ["-O0"],
-  ["-O2"],
+  ["-O2", "--check-ipra"],
   ["-Oz", "--no-ipra", "--verify-each"],
   ["-O2", "--regalloc", "greedy"],
   ["-Oz", "--regalloc", "linear"],

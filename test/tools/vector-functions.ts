@@ -87,7 +87,7 @@ async function tried(
   expected: readonly string[],
 ): Promise<string | null> {
   const [assembly, object, exe] = [at(`${level}.s`), at(`${level}.o`), at(level)];
-  const checks = ["--check-regalloc", "--verify"];
+  const checks = ["--check-regalloc", "--check-ipra", "--verify"];
   const made = await pool.execute(
     ["tsc-lto", "-r", `-${level}`, "-j1", ...checks, ...ltoFlags, at("functions.ll"), "-o", assembly],
     { cwd: at("") },
