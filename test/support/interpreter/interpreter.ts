@@ -27,6 +27,7 @@ import { type Argument, type Constant, isConstant, type Value } from "../../../l
 import { bitWidth, fromNumber, inRange, mask, type Scalar, signed, toNumber, wrap } from "./bits.js";
 import { breaksFlags } from "./flags.js";
 import { frozen } from "./freeze.js";
+import { fromBits, Memory, toBits } from "./memory.js";
 import {
   binary,
   cast,
@@ -70,7 +71,7 @@ export interface World {
 }
 
 export class Interpreter {
-  readonly memory = new Uint8Array(memorySize);
+  readonly store: Memory;
   /** What `freeze` makes of poison, in as many bits as are wanted; null: that is undefined. */
   frozen: bigint | null = null;
   private stackTop = 4096;
@@ -81,7 +82,13 @@ export class Interpreter {
     private readonly layout: DataLayout,
     private readonly mode: "exact" | "machine",
     private readonly world: World | null = null,
-  ) {}
+  ) {
+    this.store = new Memory(layout, memorySize);
+  }
+
+  get memory(): Uint8Array {
+    return this.store.bytes;
+  }
 
   /** Runs a body; the operands of its `ret`. */
   run(body: BodyView, args: readonly (readonly [Argument, Val])[]): Val[] {
@@ -271,7 +278,7 @@ export class Interpreter {
       case Op.Freeze:
         return frozen(operand(0), inst.type, this.frozen);
       case Op.BitCast:
-        return this.fromBits(type, this.toBits(operandType!, operand(0)));
+        return fromBits(type, toBits(operandType!, operand(0)));
       case Op.Trunc:
       case Op.ZExt:
       case Op.SExt:
@@ -360,61 +367,11 @@ export class Interpreter {
     return out;
   }
 
-  /** Bits of a scalar or vector; poison in any lane spoils all. */
-  private toBits(type: Type, value: Val): bigint | null {
-    if (type.kind !== "vector") return value as Scalar;
-    const width = bitWidth(type.element);
-    let bits = 0n;
-    for (let i = type.count - 1; i >= 0; i--) {
-      const lane = (value as Scalar[])[i]!;
-      if (lane === null) return null;
-      bits = (bits << BigInt(width)) | lane;
-    }
-    return bits;
-  }
-  private fromBits(type: Type, bits: bigint | null): Val {
-    if (type.kind !== "vector") return bits;
-    const width = bitWidth(type.element);
-    return Array.from({ length: type.count }, (_, i) =>
-      bits === null ? null : wrap(bits >> BigInt(i * width), width),
-    );
-  }
-
   loadType(type: Type, address: number): Val {
-    if (type.isAggregate) {
-      const count = type.kind === "array" ? type.count : type.elements.length;
-      return Array.from({ length: count }, (_, i) =>
-        this.loadType(
-          type.kind === "array" ? type.element : type.elements[i]!,
-          address + this.layout.elementOffset(type, i),
-        ),
-      );
-    }
-    const size = Math.ceil(bitWidth(type) / 8);
-    let bits = 0n;
-    for (let i = size - 1; i >= 0; i--) bits = (bits << 8n) | BigInt(this.byte(address + i));
-    return this.fromBits(type, wrap(bits, bitWidth(type)));
-  }
-  private byte(address: number): number {
-    if (address < 0 || address >= this.memory.length) throw new Error("interpreter: wild address");
-    return this.memory[address]!;
+    return this.store.load(type, address);
   }
   storeType(type: Type, value: Val, address: number): void {
-    if (type.isAggregate) {
-      (value as Val[]).forEach((v, i) => {
-        const member = type.kind === "array" ? type.element : type.elements[i]!;
-        this.storeType(member, v, address + this.layout.elementOffset(type, i));
-      });
-      return;
-    }
-    let bits = this.toBits(type, value);
-    if (bits === null) throw new Undefined("poison in memory");
-    const size = Math.ceil(bitWidth(type) / 8);
-    if (address < 0 || address + size > this.memory.length) throw new Error("interpreter: wild address");
-    for (let i = 0; i < size; i++) {
-      this.memory[address + i] = Number(bits & 0xffn);
-      bits >>= 8n;
-    }
+    this.store.store(type, value, address);
   }
 
   private elementPointer(inst: Extract<Inst, { op: Op.GetElementPtr }>): Val {
@@ -447,7 +404,8 @@ export class Interpreter {
   }
 
   private readModifyWrite(rmw: string, type: Type, address: number, operand: bigint): Val {
-    const old = this.loadType(type, address) as bigint;
+    const old = this.loadType(type, address);
+    if (old === null || Array.isArray(old)) throw new Undefined("poison changed atomically");
     const w = bitWidth(type);
     const next = ((): bigint => {
       switch (rmw) {
@@ -514,7 +472,7 @@ export class Interpreter {
     const to = Math.ceil(this.stackTop / 64) * 64;
     const size = this.layout.allocSize(type);
     this.stackTop = to + size;
-    this.memory.copyWithin(to, Number(value), Number(value) + size);
+    this.store.copy(to, Number(value), size);
     return BigInt(to);
   }
 
@@ -553,8 +511,8 @@ export class Interpreter {
         break;
     }
     const types = operands.map((v) => v.type);
-    const bits = operands.map((v, i) => this.toBits(v.type, args[i] as unknown as Val)!);
-    return this.fromBits(inst.type, wrap(x64Operation(name.slice(4), bits, types), bitWidth(inst.type)));
+    const bits = operands.map((v, i) => toBits(v.type, args[i] as unknown as Val).bits);
+    return fromBits(inst.type, { bits: x64Operation(name.slice(4), bits, types), poison: 0n });
   }
 
   private intrinsic(name: string, inst: CallInst, operands: readonly Value[], args: Val[]): Val {
@@ -601,8 +559,8 @@ export class Interpreter {
     const [to, from, length] = (args as bigint[]).slice(0, 3).map(Number) as [number, number, number];
     if (Math.max(to, name === "memset" ? 0 : from) + length > this.memory.length)
       throw new Undefined("a block outside of memory");
-    if (name === "memset") this.memory.fill(from, to, to + length);
-    else this.memory.copyWithin(to, from, from + length);
+    if (name === "memset") this.store.fill(to, from, length);
+    else this.store.copy(to, from, length);
     return null;
   }
 

@@ -5,6 +5,7 @@
 import type { Type } from "../../../lto/ir/types.js";
 import { fromNumber, toNumber, wrap } from "./bits.js";
 import type { Val } from "./interpreter.js";
+import type { Memory } from "./memory.js";
 import { Undefined } from "./scalar-ops.js";
 
 /** Stands for the stream that functions without one write to. */
@@ -12,7 +13,7 @@ const standardOutput = "stdout";
 
 export class CLibrary {
   constructor(
-    private readonly memory: Uint8Array,
+    private readonly memory: Memory,
     private readonly events: string[],
   ) {}
 
@@ -68,10 +69,10 @@ export class CLibrary {
         return a;
       case "memcpy":
       case "memmove":
-        this.memory.set(this.bytes(b, c), at);
+        this.memory.write(at, this.bytes(b, c));
         return a;
       case "memset":
-        this.memory.fill(Number(b & 255n), at, at + Number(c));
+        this.memory.fill(at, Number(b & 255n), Number(c));
         return a;
       case "isdigit":
         return a >= 48n && a <= 57n ? 1n : 0n;
@@ -138,13 +139,13 @@ export class CLibrary {
 
   private bytes(address: bigint, count: bigint): number[] {
     const end = Number(address + count);
-    if (end > this.memory.length) throw new Undefined("the library reads outside of memory");
-    return [...this.memory.subarray(Number(address), end)];
+    if (end > this.memory.bytes.length) throw new Undefined("the library reads outside of memory");
+    return this.memory.read(Number(address), end);
   }
   private string(address: bigint): number[] {
-    const end = this.memory.indexOf(0, Number(address));
+    const end = this.memory.bytes.indexOf(0, Number(address));
     if (end < 0) throw new Undefined("a string without end");
-    return [...this.memory.subarray(Number(address), end)];
+    return this.memory.read(Number(address), end + 1).slice(0, -1);
   }
   /** A string with its end, at most so many characters. */
   private upTo(address: bigint, most: number): number[] {
@@ -160,7 +161,7 @@ export class CLibrary {
     const size = text.length + 1;
     if (from >= 0 && from < to + size && to < from + size)
       throw new Undefined("a string is copied into itself");
-    this.memory.set([...text, 0], to);
+    this.memory.write(to, [...text, 0]);
   }
   private separate(to: number, from: number, size: number): void {
     if (from >= 0 && from < to + size && to < from + size)

@@ -9,6 +9,7 @@ import type { Random } from "../random.js";
 import { bitWidth, wrap } from "./bits.js";
 import { type Code, globalsAt, Interpreter, type Val, type World } from "./interpreter.js";
 import { CLibrary } from "./libc.js";
+import { refinesMemory } from "./memory.js";
 import { Undefined } from "./scalar-ops.js";
 
 /** Memory that pointer arguments point into, at the start of the interpreter's. */
@@ -22,7 +23,7 @@ export function refines(first: Behaviour, second: Behaviour, withResults: boolea
     a === null ||
     (Array.isArray(a) ? Array.isArray(b) && a.every((element, i) => same(element, b[i]!)) : a === b);
   return (
-    first.memory === second.memory &&
+    refinesMemory(first.memory, second.memory) &&
     first.events.join("\n") === second.events.join("\n") &&
     (!withResults || first.results.every((result, i) => same(result, second.results[i]!)))
   );
@@ -31,7 +32,7 @@ export function refines(first: Behaviour, second: Behaviour, withResults: boolea
 /** What a run showed. */
 export interface Behaviour {
   readonly results: readonly Val[];
-  /** Argument memory and global variables. */
+  /** Argument memory and global variables; bytes of poison are "..". */
   readonly memory: string;
   readonly events: readonly string[];
 }
@@ -115,7 +116,7 @@ class RecordingWorld implements World {
 
   /** Writes initialisers. */
   fill(interpreter: Interpreter): void {
-    this.library = new CLibrary(interpreter.memory, this.events);
+    this.library = new CLibrary(interpreter.store, this.events);
     for (const global of this.module.variables)
       if (global.initializer !== null)
         interpreter.storeType(
@@ -200,6 +201,7 @@ export function behaviourOf(
   const { body, args } = bodies.get(name)!;
   interpreter.memory.set(input.memory);
   interpreter.frozen = frozen;
+  interpreter.store.holdsPoison = mode === "exact";
   try {
     world.fill(interpreter);
     let results: Val[] = [];
@@ -211,13 +213,10 @@ export function behaviourOf(
     } catch (error) {
       if (!(error instanceof Stopped)) throw error;
     }
-    const memory = [
-      interpreter.memory.subarray(0, argumentBytes),
-      interpreter.memory.subarray(globalsAt, seesLocal ? world.end : world.visibleEnd),
-    ];
+    const { store } = interpreter;
     return {
       results,
-      memory: memory.map((m) => Buffer.from(m).toString("hex")).join("|"),
+      memory: `${store.shown(0, argumentBytes)}|${store.shown(globalsAt, seesLocal ? world.end : world.visibleEnd)}`,
       events: world.events,
     };
   } catch (error) {
