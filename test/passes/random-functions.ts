@@ -171,7 +171,6 @@ class Writer {
   }
   /** Something with a structure as a whole, or half of it. */
   private structure(): void {
-    if (this.structures.length === 0) return this.store();
     const base = this.random.pick(this.structures);
     const half = this.random.chance(0.3) ? 8 : 0;
     const at = half === 0 ? base : this.address(`getelementptr i8, ptr ${base}, i64 8`);
@@ -197,7 +196,8 @@ class Writer {
       }
       case 3: {
         const vector = `%v${this.names++}`;
-        const old = `<2 x i32> <i32 ${this.constant("i32")}, i32 7>`;
+        const first = this.random.chance(0.3) ? "poison" : this.constant("i32");
+        const old = `<2 x i32> ${this.random.pick([`<i32 ${first}, i32 7>`, "poison"])}`;
         this.line(`${vector} = insertelement ${old}, i32 ${this.pick("i32")}, i32 ${this.random.below(2)}`);
         this.line(`store <2 x i32> ${vector}, ptr ${at}, align 1`);
         return;
@@ -219,7 +219,7 @@ class Writer {
     this.budget--;
     const kind = this.random.below(depth > 0 ? 20 : 15);
     if (kind < 4) {
-      if (this.random.chance(0.2)) this.structure();
+      if (this.structures.length > 0 && this.random.chance(0.5)) this.structure();
       else this.arithmetic();
     } else if (kind === 4) this.comparison();
     else if (kind === 5) this.cast();

@@ -14,6 +14,7 @@ import { x64Costs } from "../../lto/x64/costs.js";
 import { behaviourOf, codeOf, randomInput, refines } from "../support/interpreter/program.js";
 import { Random } from "../support/random.js";
 import { randomFunction } from "./random-functions.js";
+import { randomStructureFunction } from "./random-structures.js";
 
 const inputs = 8;
 
@@ -48,7 +49,7 @@ export interface Validation {
 
 /** Runs passes on the random function of a seed and compares. */
 export function validate(seed: number, list: readonly ValidatedPass[], goal: Goal): Validation {
-  const source = randomFunction(new Random(seed));
+  const source = (seed % 4 === 3 ? randomStructureFunction : randomFunction)(new Random(seed));
   const before = parseModule(source, "random.ll");
   const problems = verifyModule(before);
   if (problems.length > 0) throw new Error(`seed ${seed}: ${problems.join("; ")}\n${source}`);

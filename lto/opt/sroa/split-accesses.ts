@@ -16,7 +16,7 @@
  * Proof obligations: every use of the address is seen, and none lets it out, so nothing that a copy reads or writes elsewhere
  * is the variable; what is read or written elsewhere is part of what the copy did. Bytes that are never written are undefined,
  * and so may stay what they were where they are copied to. Numbers of which a part is replaced are frozen, and so is
- * the part: undefined bits and poison would be those of all of it.
+ * the part: undefined bits and poison would be those of all of it. So are vectors that are kept in wider lanes than theirs.
  * Breaks if: parts are not wholly in or out of each copy.
  */
 
@@ -85,7 +85,7 @@ export function splitAccesses(
   if (!uses.collect(alloca, 0)) return false;
   const parts = partsOf(uses, layout, size);
   if (parts === null || parts.length > (isForSize(goal) ? mostPartsForSize : mostParts)) return false;
-  const rewriter = new Rewriter(alloca, editor, parts);
+  const rewriter = new Rewriter(alloca, editor, layout, parts);
   for (const access of uses.accesses) rewriter.access(access);
   for (const copy of uses.copies) rewriter.copy(copy, uses);
   return true;
@@ -230,6 +230,7 @@ class Rewriter {
   constructor(
     private readonly alloca: InstWith<Op.Alloca>,
     private readonly editor: Editor,
+    private readonly layout: DataLayout,
     private readonly parts: readonly Part[],
   ) {
     this.build = new Builder(editor);
@@ -254,12 +255,17 @@ class Rewriter {
       return;
     }
     const value = inst.operands[0]!;
-    this.store(isWhole ? this.cast(value, part.type) : this.put(this.load(part), value, at, size), part);
+    this.store(isWhole ? this.kept(value, part.type) : this.put(this.load(part), value, at, size), part);
     this.editor.erase(inst);
   }
 
   private cast(value: Value, type: Type): Value {
     return value.type === type ? value : this.build.cast(Op.BitCast, value, type);
+  }
+  /** What is stored, in lanes of another type: one that is poison must not make others so. */
+  private kept(value: Value, type: Type): Value {
+    const isMerged = this.layout.bitWidth(value.type.scalar) < this.layout.bitWidth(type.scalar);
+    return this.cast(isMerged ? this.build.freeze(value) : value, type);
   }
   /** Bytes of a part, as a lane or as a number. */
   private taken(whole: Value, at: number, size: number): Value {
@@ -272,10 +278,10 @@ class Rewriter {
   private put(whole: Value, value: Value, at: number, size: number): Value {
     const { type } = whole;
     if (type.kind === "vector") {
-      const lane = this.cast(value, type.element);
+      const lane = this.kept(value, type.element);
       return this.build.insertElement(whole, lane, constInt(intType(64), at / size));
     }
-    const bits = this.build.freeze(this.cast(value, intType(8 * size)));
+    const bits = this.cast(this.build.freeze(value), intType(8 * size));
     const wide = this.build.cast(Op.ZExt, bits, type);
     const placed = at === 0 ? wide : this.build.shl(wide, constInt(type, 8 * at));
     const mask = ((1n << BigInt(8 * size)) - 1n) << BigInt(8 * at);
