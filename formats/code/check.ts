@@ -106,6 +106,7 @@ class Checker {
       alignedAt: new Map(),
       reached: new Uint8Array(0),
       inFrame: new Uint8Array(0),
+      inFrameFrom: new Map(),
       problems: [],
     };
     this.effects = functions.map(() => nothing);
@@ -278,7 +279,9 @@ class Checker {
     for (const site of fn.sites) {
       const told = this.claimOf.get(site);
       if (told === undefined || told.kind === "jump" || effect.reached[site.at] !== 1) continue;
-      const more = this.effectAt(site).clobbers & ~told.clobbers;
+      const changed = this.effectAt(site).clobbers & ~told.clobbers;
+      // Where upper halves of vector registers are zeroed, no more than 128 bits of them are in use.
+      const more = changed !== 0 && this.zeroesUpperHalves(site) ? changed & 0xffff : changed;
       const comesBack = this.effectAt(site).returns || this.unwindOf(site) !== null;
       if (more !== 0 && told.kind === "call" && comesBack)
         this.violations.push(
@@ -305,6 +308,17 @@ class Checker {
       },
       this.outlinedAt,
       effect.inFrame,
+      effect.inFrameFrom,
+    );
+  }
+
+  /** Whether it leads to outlined code that does it: functions say that of themselves. */
+  private zeroesUpperHalves(site: CallSite): boolean {
+    const fn = this.outlinedAt(site)?.fn;
+    if (fn === undefined) return false;
+    return (
+      fn.insts.some((inst) => inst.zeroesUpperHalves) ||
+      fn.sites.some((inner) => this.zeroesUpperHalves(inner))
     );
   }
 

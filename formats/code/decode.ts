@@ -102,6 +102,8 @@ export interface MachineInst {
   readonly size: number;
   /** Bytes that it loads from memory to zero-extend them; 0 if it is no such load. */
   readonly zeroExtended: number;
+  /** It changes nothing else. */
+  readonly zeroesUpperHalves: boolean;
   /** Faults unless its memory operand is a multiple of 16. */
   readonly aligned: boolean;
   /** Returns that pop arguments, far transfers and the like: not made by us. */
@@ -143,6 +145,7 @@ const noLength: MachineInst = {
   ripDisplacement: null,
   ...noStackEffect,
   zeroExtended: 0,
+  zeroesUpperHalves: false,
   aligned: false,
   strange: false,
 };
@@ -516,6 +519,7 @@ function describe(inst: Instruction, info: InstructionInfo): MachineInst {
     ...stackEffect(inst, info),
     zeroExtended:
       inst.mnemonic === Mnemonic.Movzx && hasMemory(inst) ? MemorySizeExt.size(inst.memorySize) : 0,
+    zeroesUpperHalves: inst.mnemonic === Mnemonic.Vzeroupper,
     aligned: needsAlignment.has(inst.mnemonic) && hasMemory(inst),
     strange:
       ((flow === Flow.Jump || flow === Flow.Branch || flow === Flow.Call) && !near) ||

@@ -14,10 +14,8 @@
 import { conventionClobbers } from "./convention.js";
 import { Flow, type MachineInst, type RegisterParts, StackOp } from "./decode.js";
 import type { CallSite, CodeFunction } from "./functions.js";
+import type { FrameAccesses } from "./preserve.js";
 import type { SiteUnwind } from "./site-unwind.js";
-
-const RSP = 4;
-const RBP = 5;
 
 /** Registers at a site, one bit each. */
 export interface SiteRegisters {
@@ -70,9 +68,6 @@ function swapBits(word: number, a: number, b: number): number {
 
 const isStore = ({ stack, source }: MachineInst): boolean =>
   (stack === StackOp.Store || stack === StackOp.Write) && source >= 0;
-/** Stores a register at a place in the frame that an address register does not show to be an array. */
-const isSpill = (inst: MachineInst): boolean => isStore(inst) && (inst.base === RSP || inst.base === RBP);
-
 /** The registers of which some part is in the set. */
 const registersOf = (low: number, high: number): number => ((low | (low >>> 16)) & 0xffff) | high;
 
@@ -82,6 +77,7 @@ const registersOf = (low: number, high: number): number => ((low | (low >>> 16))
  * @param returned registers that a return hands over
  * @param outlinedAt the function that a site leads to, if that is outlined code
  * @param inFrame by instruction, whether it accesses memory at an address in the frame, by whatever register
+ * @param inFrameFrom the same of instructions of outlined code, by site
  */
 export function findLostRegisters(
   fn: CodeFunction,
@@ -93,6 +89,7 @@ export function findLostRegisters(
   report: (site: CallSite, registers: number) => void,
   outlinedAt: (site: CallSite) => OutlinedCode | null,
   inFrame: Uint8Array,
+  inFrameFrom: ReadonlyMap<number, FrameAccesses>,
 ): void {
   const { insts, branches } = fn;
   const count = insts.length;
@@ -158,9 +155,16 @@ export function findLostRegisters(
   };
   /**
    * From after the code of an outlined function, as if it stood where it is called, to before it.
+   * @param from where it is called from the function itself
    * @param pad where exceptions go that leave it
    */
-  const through = (code: OutlinedCode, isTail: boolean, told: CallSite | null, pad: number): void => {
+  const through = (
+    code: OutlinedCode,
+    from: number,
+    isTail: boolean,
+    told: CallSite | null,
+    pad: number,
+  ): void => {
     if (isTail) {
       const parts = leastOf(code.returned);
       l = parts.low;
@@ -173,10 +177,10 @@ export function findLostRegisters(
       const site = code.fn.sites.find((each) => each.at === i);
       const inner = site === undefined ? null : outlinedAt(site);
       const leaves = site !== undefined && kindOf(site) === "tail";
-      if (inner !== null) through(inner, isTail && leaves, told, pad);
+      if (inner !== null) through(inner, from, isTail && leaves, told, pad);
       else {
         if (site !== undefined) atSite(site, !(isTail && leaves), told, pad);
-        across(inst, isSpill(inst));
+        across(inst, isStore(inst) && inFrameFrom.get(from)?.get(inst) === true);
       }
     }
   };
@@ -201,7 +205,7 @@ export function findLostRegisters(
     }
     const outlined = site === undefined || kind === "jump" ? null : outlinedAt(site);
     if (outlined !== null && inst.flow !== Flow.Branch)
-      through(outlined, kind === "tail", tell ? site! : null, padOf(site!));
+      through(outlined, i, kind === "tail", tell ? site! : null, padOf(site!));
     else {
       if (site !== undefined && kind !== "jump") atSite(site, kind === "call", tell ? site : null);
       across(inst, isStore(inst) && inFrame[i] === 1);

@@ -53,9 +53,14 @@ export interface FunctionEffect extends SiteEffect {
   readonly reached: Uint8Array;
   /** Those that access memory by a register that holds an address in the frame. */
   readonly inFrame: Uint8Array;
+  /** The same of instructions of outlined code, by the site that it is called at. */
+  readonly inFrameFrom: ReadonlyMap<number, FrameAccesses>;
   /** Errors of the function itself. */
   readonly problems: readonly string[];
 }
+
+/** Instructions, and whether each access memory in the frame. */
+export type FrameAccesses = ReadonlyMap<MachineInst, boolean>;
 
 interface State {
   readonly registers: number[];
@@ -100,6 +105,7 @@ class Analysis {
   private readonly siteAt = new Map<number, CallSite>();
   private readonly reached: Uint8Array;
   private readonly inFrame: Uint8Array;
+  private readonly inFrameFrom = new Map<number, Map<MachineInst, boolean>>();
   private readonly stackAt = new Map<number, number>();
   private readonly alignedAt = new Map<number, number>();
   private readonly work: number[] = [];
@@ -132,8 +138,9 @@ class Analysis {
       this.flow(0, { registers, words: new Map() });
       for (let at = this.work.pop(); at !== undefined; at = this.work.pop()) this.runFrom(at);
     }
-    const { clobbers, returns, reached, inFrame, stackAt, alignedAt } = this;
-    return { clobbers, returns, reached, inFrame, stackAt, alignedAt, problems: [...this.problems] };
+    const { clobbers, returns, reached, inFrame, inFrameFrom, stackAt, alignedAt } = this;
+    const problems = [...this.problems];
+    return { clobbers, returns, reached, inFrame, inFrameFrom, stackAt, alignedAt, problems };
   }
 
   private observer: ((at: number, snapshot: Snapshot) => void) | null = null;
@@ -182,6 +189,7 @@ class Analysis {
         if (unwind !== null) this.unwind(i, state, effect, unwind);
         const outlined = this.outlinedAt(site);
         if (outlined !== null && inst.flow !== Flow.Branch) {
+          this.inFrameFrom.set(i, new Map());
           if (kind === "tail") this.runOutlined(i, outlined, state, false);
           if (kind === "tail" || !this.callOutlined(i, outlined, state)) return;
         } else if (kind === "tail") {
@@ -226,6 +234,10 @@ class Analysis {
       if (site === undefined) {
         if (inst.flow === Flow.Return) return exit({ clobbers: 0, returns: true });
         if (inst.flow === Flow.Stop) return false;
+        if (inst.base >= 0) {
+          const known = this.inFrameFrom.get(at)!;
+          known.set(inst, known.get(inst) !== false && isAddress(registers[inst.base]!));
+        }
         this.step(at, inst, state);
         continue;
       }

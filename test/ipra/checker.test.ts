@@ -367,6 +367,31 @@ describe("violations", () => {
     expect(jumps("h", "xorl %ecx, %ecx\nret")).toEqual([lost]);
     expect(jumps("h", "movq %rbx, 24(%rsp)\nret")).toEqual([]);
   });
+  it("outlined code spills to its caller's frame by whatever register", () => {
+    const shared = { ...claim("o", []), outlined: true };
+    const kept = (address: string, spill: string, outlined: string): number => {
+      // Only the lowest byte of eax is known where all of it is stored.
+      const text = `${fn("f", "xorl %eax, %eax\nret")}${fn("o", `${outlined}\nret`)}${fn("g", `subq $24, %rsp\n${address}\ncall f\nmovb $1, %al\n${spill}\ncall o\naddq $24, %rsp\nret`)}`;
+      return messages(text, [shared, claim("g", [call("f", RAX), call("o", -1)])]).length;
+    };
+    expect(kept("leaq 8(%rsp), %rcx", "movl %eax, (%rcx)", "nop")).toBe(0);
+    expect(kept("leaq 8(%rsp), %rcx", "nop", "movl %eax, (%rcx)")).toBe(0);
+    expect(kept("nop", "nop", "leaq 16(%rsp), %rcx\nmovl %eax, (%rcx)")).toBe(0);
+    expect(kept("movq %rdi, %rcx", "nop", "movl %eax, (%rcx)")).toBe(1);
+  });
+  it("outlined code that zeroes upper halves keeps what is in the lower ones", () => {
+    const zeroed = (outlined: boolean, code = "vzeroupper"): number => {
+      const text = `${fn("o", `${code}\nret`)}${fn("p", "call o\nret")}${fn("g", "movd %edi, %xmm3\ncall p\nmovd %xmm3, %eax\nret")}`;
+      const claims = ["o", "p"].map((name) => ({
+        ...claim(name, name === "p" ? [call("o", 0)] : []),
+        outlined,
+      }));
+      return messages(text, [...claims, claim("g", [call("p", 0)], RAX)]).length;
+    };
+    expect(zeroed(true)).toBe(0);
+    expect(zeroed(false)).toBeGreaterThan(0);
+    expect(zeroed(true, "xorps %xmm3, %xmm3")).toBeGreaterThan(0);
+  });
   it("aligned accesses of an unaligned place", () => {
     const store = (at: number): string =>
       fn("f", `subq $24, %rsp\nmovaps %xmm0, ${at}(%rsp)\naddq $24, %rsp\nret`);
