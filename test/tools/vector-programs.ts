@@ -221,7 +221,7 @@ class FunctionMaker {
   }
   private compare(a: Known): Known {
     const { random } = this;
-    const b = this.like(a.shape);
+    const b = random.oneIn(6) ? { text: "zeroinitializer" } : this.like(a.shape);
     const result: Shape = { count: a.shape.count, element: "i1" };
     const operation = isFloat(a.shape.element)
       ? `fcmp ${random.pick(words("oeq ogt oge olt ole one ord uno ueq ugt uge ult ule une"))}`
@@ -308,6 +308,7 @@ class FunctionMaker {
       () => this.shuffle(),
       () => this.shuffle(),
       () => this.lane(),
+      () => this.chain(),
       () => this.resize(),
       () => this.toFloat(),
       () => this.saturate(),
@@ -394,15 +395,8 @@ class FunctionMaker {
     const type = typeOf(a.shape);
     const mask = lanes.map((lane) => `i32 ${lane < 0 ? "poison" : lane}`).join(", ");
     const made = this.emit(`shufflevector ${type} ${a.text}, ${type} ${b}, <${length} x i32> <${mask}>`);
-    if (lanes.every((lane) => lane >= 0)) {
-      this.add(result, made);
-      return;
-    }
-    // What is poison must not be seen.
-    const own = typeOf(result);
-    const defined = lanes.map((lane) => `i1 ${lane >= 0}`).join(", ");
-    const condition = `<${length} x i1> <${defined}>`;
-    this.add(result, this.emit(`select ${condition}, ${own} ${made}, ${own} zeroinitializer`));
+    const isDefined = lanes.map((lane) => lane >= 0);
+    this.add(result, this.without(result, made, isDefined));
   }
   private lane(): void {
     const { random } = this;
@@ -419,6 +413,38 @@ class FunctionMaker {
       : this.emit(`urem i32 ${this.like({ count: 0, element: "i32" }).text}, ${count}`);
     const value = this.like({ count: 0, element });
     this.add(a.shape, this.emit(`insertelement ${type} ${a.text}, ${element} ${value.text}, i32 ${index}`));
+  }
+  /** Lanes put in one after the other, some twice and some never. */
+  private chain(): void {
+    const { random } = this;
+    const shape = random.oneIn(3)
+      ? this.mask(random.pick([2, 3, 4, 8, 9, 16, 32])).shape
+      : this.anyShape("any");
+    const { count, element } = shape;
+    const type = typeOf(shape);
+    const start = random.pick(["poison", this.constant(shape), this.like(shape).text]);
+    const isDefined = new Array<boolean>(count).fill(start !== "poison");
+    let text = start;
+    const every = random.oneIn(2);
+    for (let i = 0; i < (every ? count : 1 + random.below(count)); i++) {
+      const at = every && !random.oneIn(5) ? i : random.below(count);
+      const lane = random.oneIn(3) ? this.oneConstant(element) : this.scalar(element);
+      text = this.emit(`insertelement ${type} ${text}, ${element} ${lane}, i32 ${at}`);
+      isDefined[at] = true;
+      if (random.oneIn(6) && isDefined.every(Boolean)) this.add(shape, text);
+    }
+    this.add(shape, this.without(shape, text, isDefined));
+  }
+  private scalar(element: Element): string {
+    if (element !== "i1") return this.like({ count: 0, element }).text;
+    return this.emit(`trunc i8 ${this.like({ count: 0, element: "i8" }).text} to i1`);
+  }
+  /** With zeros in place of what is poison, which must not be seen. */
+  private without(shape: Shape, text: string, isDefined: readonly boolean[]): string {
+    if (isDefined.every(Boolean)) return text;
+    const type = typeOf(shape);
+    const condition = `<${shape.count} x i1> <${isDefined.map((is) => `i1 ${is}`).join(", ")}>`;
+    return this.emit(`select ${condition}, ${type} ${text}, ${type} zeroinitializer`);
   }
   private resize(): void {
     const a = this.anyInt();
@@ -482,7 +508,7 @@ class FunctionMaker {
       [type, a.text],
       [type, isFunnel && random.oneIn(2) ? a.text : b.text],
     ];
-    if (isFunnel) args.push([type, this.like(a.shape).text]);
+    if (isFunnel) args.push([type, random.oneIn(2) ? this.amount(a.shape) : this.like(a.shape).text]);
     this.add(a.shape, this.call(`llvm.${name}.${suffixOf(a.shape)}`, a.shape, args));
   }
   private floatIntrinsic(): void {
