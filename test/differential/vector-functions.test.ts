@@ -33,7 +33,7 @@ it.skipIf(findClang() === undefined).each([
   // The machine may have none of them.
   if (chosen.length === 0) return;
   const isWide = flags.has("avx512f");
-  writeFileSync(join(dir, "functions.ll"), vectorModule(7, functions, chosen));
+  writeFileSync(join(dir, "functions.ll"), vectorModule(8, functions, chosen));
   writeFileSync(join(dir, "main.c"), vectorMain(functions, isWide));
   const wide = isWide ? ["-mavx512f"] : [];
   await mustRun(["cc", "-O1", ...wide, "-c", join(dir, "main.c"), "-o", join(dir, "main.o")]);
