@@ -11,7 +11,7 @@
  * Method: subtractions from constants of which all uses are indices in the same block; one negation a block and value. Linear.
  *
  * Proof obligations: 64 bits, so that addresses are the same modulo 2^64, whatever wraps; the flags of the subtraction, which say
- * what the two operations do not keep, go. The negation stands where the first subtraction stood, so its operand is there.
+ * what the two operations do not keep, go, those of a negation that is there already, too. The negation stands where the first subtraction stood, so its operand is there.
  */
 import { type Block, type BodyView, type Inst, makeInst, Op } from "../../ir/instructions.js";
 import { raw } from "../../ir/raw.js";
@@ -63,7 +63,13 @@ function rewrite(block: Block, indices: ReadonlySet<Inst>, replaced: Map<Value, 
       replaced.set(inst, emit(Op.Add, negations.get(value)!, constI64(constant)));
       continue;
     }
-    if (parts?.constant === 0 && !negations.has(parts.value)) negations.set(parts.value, inst);
+    const isFirst = parts?.constant === 0 && !negations.has(parts.value);
+    if (isFirst && inst.flags !== 0) {
+      negations.set(parts.value, emit(Op.Sub, constI64(0), parts.value));
+      replaced.set(inst, negations.get(parts.value)!);
+      continue;
+    }
+    if (isFirst) negations.set(parts.value, inst);
     out.push(inst);
   }
   raw(block).insts = out;
@@ -83,7 +89,7 @@ export const subtractedIndices: FunctionPass<LoweringContext> = {
     const body = context.rewrite();
     for (const block of new Set([...indices].map(({ parent }) => parent!))) rewrite(block, indices, replaced);
     replaceUses(body, replaced);
-    context.count("sums", replaced.size);
+    context.count("sums", indices.size);
     return true;
   },
 };
