@@ -8,6 +8,7 @@ import { describe, expect, it } from "vitest";
 import { anyClangOption } from "../support/clang.js";
 import { inThisProcess, temporaryFolder } from "../support/command.js";
 import { mustRun } from "../tools/process.js";
+import { recordsInMemory } from "../tools/recorded-values.js";
 import { findProgram } from "../tools/root.js";
 import { outsideSource, variableProgram } from "../tools/variable-programs.js";
 import { compare, stopScript, stopsOf } from "../tools/variable-stops.js";
@@ -80,4 +81,29 @@ it("notices what is wrong", () => {
   expect(compare(["0", "-"], ["0", "7"], places).counts.optimizedOut).toBe(1);
   expect(compare(["0", "8"], ["0", "7"], places).wrong).toHaveLength(1);
   expect(() => compare(["1", "8"], ["0", "7"], places)).toThrow("stops at");
+});
+
+it("keeps what records say in memory, to tell whose fault a wrong value is", () => {
+  const text = [
+    "define i16 @f(i16 %0, double %1) !dbg !1 {",
+    "    #dbg_value(i16 %0, !2, !DIExpression(), !3)",
+    "    #dbg_value(!DIArgList(i16 %0, i64 7), !4, !DIExpression(DW_OP_LLVM_arg, 0, DW_OP_LLVM_arg, 1, DW_OP_plus), !3)",
+    "    #dbg_value(i16 9, !2, !DIExpression(), !3)",
+    "  ret i16 %0",
+    "}",
+  ];
+  const [head, , , constant, ...end] = text;
+  expect(recordsInMemory(text.join("\n")).split("\n")).toEqual([
+    head,
+    "  %recorded.0 = alloca i64, align 8",
+    "  store volatile i64 0, ptr %recorded.0, align 8",
+    "  %recorded.1 = alloca i64, align 8",
+    "  store volatile i64 0, ptr %recorded.1, align 8",
+    "  store volatile i16 %0, ptr %recorded.0, align 1",
+    "    #dbg_value(ptr %recorded.0, !2, !DIExpression(DW_OP_deref), !3)",
+    "  store volatile i16 %0, ptr %recorded.1, align 1",
+    "    #dbg_value(!DIArgList(ptr %recorded.1, i64 7), !4, !DIExpression(DW_OP_LLVM_arg, 0, DW_OP_deref, DW_OP_LLVM_arg, 1, DW_OP_plus), !3)",
+    constant,
+    ...end,
+  ]);
 });

@@ -5,12 +5,13 @@
  *
  * Levels and options of tsc-lto rotate with the seed. Programs for which something wrong is said are kept.
  */
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { linkObjects } from "./native.js";
 import { parseCommandLine, rawOption } from "./options.js";
 import { mapLimit, run } from "./process.js";
+import { recordsInMemory } from "./recorded-values.js";
 import { cacheDir, findProgram, projectRoot } from "./root.js";
 import { systemClang, systemCompiler } from "./toolchain.js";
 import { outsideSource, type StopPlace, variableProgram } from "./variable-programs.js";
@@ -61,7 +62,7 @@ if (gdb === undefined) {
 
 interface Counts extends StopCounts {
   wrong: number;
-  /** Wrong, but clang's link says the same, or something that has no meaning: the compiler's bitcode has it. */
+  /** Wrong, but clang's code says the same, or something that has no meaning: the compiler's bitcode has it. */
   inherited: number;
 }
 const total: Counts = { compared: 0, wrong: 0, optimizedOut: 0, unknown: 0, inherited: 0 };
@@ -113,14 +114,22 @@ async function check(seed: number): Promise<void> {
     const stops = await stopsOf(gdb!, commands, exe);
     const wrong = judge(stops, lines, program.places);
     if (wrong.every((list) => list.length === 0)) return;
-    // What the bitcode itself says: by clang's link, and by its code generator with nothing optimised.
+    // What the bitcode itself says: by clang's link, by its code generator with nothing optimised, and with all values kept.
     const theirs: (readonly (readonly string[])[])[] = [];
     if (raw.length === 0 && values["tool"] !== "clang") {
-      const plain = join(dir, "plain.o");
       await byClang(join(dir, "by-clang"));
-      await succeed([systemClang(), "-O0", "-c", "-x", "ir", bitcode, "-o", plain]);
-      await succeed([systemCompiler(), plain, outside, "-o", join(dir, "plain")]);
-      for (const name of ["by-clang", "plain"]) theirs.push(await stopsOf(gdb!, commands, join(dir, name)));
+      const text = join(dir, "recorded.ll");
+      const noPasses = ["-Xclang", "-disable-llvm-passes", "-x", "ir"];
+      await succeed([systemClang(), "-w", ...noPasses, "-S", "-emit-llvm", bitcode, "-o", text]);
+      writeFileSync(text, recordsInMemory(readFileSync(text, "utf8")));
+      const native = async (name: string, options: readonly string[]): Promise<void> => {
+        await succeed([systemClang(), "-w", ...options, "-c", "-o", join(dir, `${name}.o`)]);
+        await succeed([systemCompiler(), join(dir, `${name}.o`), outside, "-o", join(dir, name)]);
+      };
+      await native("plain", ["-O0", "-x", "ir", bitcode]);
+      await native("recorded", ["-O1", ...noPasses, text]);
+      for (const name of ["by-clang", "plain", "recorded"])
+        theirs.push(await stopsOf(gdb!, commands, join(dir, name)));
     }
     const isTheirs = (n: number, at: number): boolean =>
       theirs.some((all) => all[n]?.[at] === stops[n]![at] || all[n]?.[at]?.startsWith("!") === true);
@@ -164,7 +173,7 @@ const { compared, wrong, optimizedOut, unknown, inherited } = total;
 const all = compared + optimizedOut + unknown;
 console.log(
   `${seeds.length} programs, ${failed} with faults: ${compared} values compared, ${wrong} wrong` +
-    `${inherited > 0 ? `, ${inherited} wrong as clang's link has them, too` : ""}; ` +
+    `${inherited > 0 ? `, ${inherited} wrong in the compiler's bitcode` : ""}; ` +
     `${((100 * compared) / all).toFixed(1)} % of what is in scope is known, ` +
     `${((100 * optimizedOut) / all).toFixed(1)} % optimised out, ${((100 * unknown) / all).toFixed(1)} % unknown`,
 );
