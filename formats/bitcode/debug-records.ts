@@ -120,6 +120,7 @@ class CallMaker {
   of(record: DebugRecord): VariableCall | null {
     const variable = this.origins.variableOf(record.variable);
     const place = this.origins.locationOf(record.origin);
+    if (variable.kind === "DILabel") return null;
     if (place === null || !leadsTo(place, this.fn.subprogram!)) return null;
     if (place.inlinedAt === null && !this.isOnlyOne(variable)) return null;
     const { expression, values } = record;

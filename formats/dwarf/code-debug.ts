@@ -14,6 +14,7 @@
 import type {
   CodeRange,
   FunctionDebugInfo,
+  LocatedLabel,
   LocatedVariable,
   ScopeInstance,
   VariablePlace,
@@ -41,6 +42,7 @@ interface OpenScope extends ScopeInstance {
   readonly ranges: { readonly begin: string; readonly end: string }[];
   readonly children: OpenScope[];
   readonly variables: LocatedVariable[];
+  readonly labels: LocatedLabel[];
 }
 
 /** A scope where it has code, before the function is known that it is in. */
@@ -231,7 +233,7 @@ class FunctionWriter {
 function instance({ scope, inlinedAt }: Place): OpenScope {
   const isInlined = scope.kind === "DISubprogram" && inlinedAt !== null;
   const call = isInlined ? { file: fileOf(inlinedAt), line: inlinedAt.line, column: inlinedAt.column } : null;
-  return { scope, inlinedAt, call, ranges: [], children: [], variables: [] };
+  return { scope, inlinedAt, call, ranges: [], children: [], variables: [], labels: [] };
 }
 
 /** The file that a location is in. */
@@ -334,6 +336,13 @@ export class CodeDebug {
     const scope = location === null ? null : writer.instanceOf(location);
     if (scope === null) return;
     const node = this.origins.variableOf(variable);
+    if (node.kind === "DILabel") {
+      // Of copies, the first.
+      const { from } = places[0]!;
+      const place = from < 0 ? begin : labels.get(from);
+      if (place !== undefined) scope.labels.push({ label: node, place });
+      return;
+    }
     const size = sizeOfType(node.type);
     const found: VariablePlace[] = [];
     for (const { from, to, endsInCall, bytes, described } of places) {

@@ -2,7 +2,8 @@
  * Entries of subprograms: those that have code, those that were inlined, which have an entry of their own that tells what
  * the inlined ones have in common, and those that only something else is in; with their blocks and variables.
  *
- * Blocks that have no variables are left out, as LLVM does. A variable whose place is not known has an entry all the same.
+ * Blocks that have neither variables nor labels are left out, as LLVM does. A variable whose place is not known has an entry all
+ * the same; a label does not, which is no place to stop at then.
  */
 import type {
   CodeRange,
@@ -13,6 +14,7 @@ import type {
 import {
   type DebugNode,
   type DICompileUnit,
+  type DILabel,
   type DILexicalBlock,
   type DILocalVariable,
   type DISubprogram,
@@ -30,14 +32,14 @@ import type { Scopes, Types } from "./types.js";
 
 type Block = DISubprogram | DILexicalBlock;
 
-/** Local variables that sources have, by the scope that they are in. */
-type Retained = ReadonlyMap<DebugNode, readonly DILocalVariable[]>;
+/** Local variables and labels that sources have, by the scope that they are in. */
+type Retained = ReadonlyMap<DebugNode, readonly (DILocalVariable | DILabel)[]>;
 
 /** What the inlined copies of a subprogram have in common, or what is there in their place. */
 interface Common {
   readonly entry: Entry;
   readonly blocks: Map<DebugNode, Entry>;
-  readonly variables: Map<DILocalVariable, Entry>;
+  readonly variables: Map<DILocalVariable | DILabel, Entry>;
 }
 
 export class CodeEntries implements Scopes {
@@ -168,12 +170,12 @@ export class CodeEntries implements Scopes {
 
   /** Variables of the source, by scope, and the scopes that have some in them. */
   private retained(node: DISubprogram): Retained {
-    let found = this.retainedOf.get(node) as Map<DebugNode, DILocalVariable[]> | undefined;
+    let found = this.retainedOf.get(node) as Map<DebugNode, (DILocalVariable | DILabel)[]> | undefined;
     if (found !== undefined) return found;
     found = new Map();
     this.retainedOf.set(node, found);
     for (const member of membersOf(node.retainedNodes)) {
-      if (member.kind !== "DILocalVariable") continue;
+      if (member.kind !== "DILocalVariable" && member.kind !== "DILabel") continue;
       const scope = blockOf(member.scope);
       if (scope === null) continue;
       const list = found.get(scope);
@@ -213,9 +215,10 @@ export class CodeEntries implements Scopes {
     }
   }
 
-  private describe(entry: Entry, variable: DILocalVariable, unit: UnitEntries): void {
+  private describe(entry: Entry, variable: DILocalVariable | DILabel, unit: UnitEntries): void {
     entry.text(At.Name, variable.name);
     this.context.place(entry, unit, variable.file, variable.line);
+    if (variable.kind === "DILabel") return;
     this.types.typed(entry, variable.type, unit);
     if ((variable.flags & Flag.Artificial) !== 0) entry.flag(At.Artificial);
     if (variable.align > 0) entry.udata(At.Alignment, variable.align / 8);
@@ -286,12 +289,13 @@ export class CodeEntries implements Scopes {
     addCallSites(entry, calls, this.context.version, entryOf, (symbol) => this.pieces.has(symbol));
   }
 
-  /** What a scope has: variables, blocks, what was inlined. */
+  /** What a scope has: variables, labels, blocks, what was inlined. */
   private scope(instance: ScopeInstance, entry: Entry, inside: Inside): void {
     const { scope } = instance;
     const located = new Map((instance.variables ?? []).map((place) => [place.variable, place]));
     const all = new Set([...(inside.retained.get(scope) ?? []), ...located.keys()]);
     for (const variable of inOrder([...all])) {
+      if (variable.kind === "DILabel") continue;
       const isKnown = located.has(variable);
       // Of an inlined copy, what is nowhere is said by the common entry.
       if (!isKnown && inside.isInlined === true) continue;
@@ -301,6 +305,13 @@ export class CodeEntries implements Scopes {
       if (abstract !== null) child.entry(At.AbstractOrigin, abstract);
       else this.describe(child, variable, inside.unit);
       if (isKnown) this.locate(child, located.get(variable)!, inside.range);
+    }
+    for (const { label, place } of instance.labels ?? []) {
+      const child = entry.add(new Entry(Tag.Label));
+      const abstract = this.abstractVariable(label);
+      if (abstract !== null) child.entry(At.AbstractOrigin, abstract);
+      else this.describe(child, label, inside.unit);
+      child.address(At.LowPc, place);
     }
     this.children(
       instance,
@@ -341,11 +352,11 @@ export class CodeEntries implements Scopes {
   }
 
   private hasVariables(child: ScopeInstance, retained: Retained, isInlined: boolean): boolean {
-    if ((child.variables ?? []).length > 0) return true;
-    return !isInlined && (retained.get(child.scope)?.length ?? 0) > 0;
+    if ((child.variables ?? []).length + (child.labels ?? []).length > 0) return true;
+    return !isInlined && (retained.get(child.scope)?.some(({ kind }) => kind === "DILocalVariable") ?? false);
   }
 
-  private abstractVariable(variable: DILocalVariable): Entry | null {
+  private abstractVariable(variable: DILocalVariable | DILabel): Entry | null {
     const scope = subprogramAbove(variable.scope);
     return scope === null ? null : (this.abstracts.get(scope)?.variables.get(variable) ?? null);
   }
@@ -437,15 +448,18 @@ export const isMinimal = (unit: DICompileUnit): boolean => unit.emissionKind ===
 const hasInlined = ({ children }: ScopeInstance): boolean =>
   children.some((child) => child.call !== null || hasInlined(child));
 
-const tagOf = ({ arg }: DILocalVariable): Tag => (arg > 0 ? Tag.FormalParameter : Tag.Variable);
+function tagOf(node: DILocalVariable | DILabel): Tag {
+  if (node.kind === "DILabel") return Tag.Label;
+  return node.arg > 0 ? Tag.FormalParameter : Tag.Variable;
+}
+
+/** Which parameter it is; beyond all of them for what is none. */
+const rank = (node: DILocalVariable | DILabel): number =>
+  node.kind === "DILabel" || node.arg === 0 ? Number.MAX_SAFE_INTEGER : node.arg;
 
 /** Parameters first, in their order. */
-const inOrder = (variables: readonly DILocalVariable[]): DILocalVariable[] =>
-  [...variables].sort(
-    (a, b) =>
-      (a.arg === 0 ? Number.POSITIVE_INFINITY : a.arg) - (b.arg === 0 ? Number.POSITIVE_INFINITY : b.arg) ||
-      0,
-  );
+const inOrder = (nodes: readonly (DILocalVariable | DILabel)[]): (DILocalVariable | DILabel)[] =>
+  [...nodes].sort((a, b) => rank(a) - rank(b));
 
 /** The block or subprogram of a scope: what only changes the file is looked through. */
 function blockOf(scope: DebugNode | null): Block | null {

@@ -4,7 +4,7 @@ import { InputError } from "../../lto/ir/errors.js";
 /** 0x89 "TSCLTO" newline: not text, not valid UTF-8, and damaged by newline conversion. */
 const magic = [0x89, 0x54, 0x53, 0x43, 0x4c, 0x54, 0x4f, 0x0a];
 /** Raised whenever this reader would misread objects of the version before, or that one's these: with any change of the bytes. */
-export const formatVersion = 5;
+export const formatVersion = 6;
 const headerSize = 28;
 
 export interface Parts {

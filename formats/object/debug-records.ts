@@ -2,7 +2,7 @@
  * Debug records of a body as numbers outside of its code: what is encoded of the code is the same without them.
  *
  * A record: its variable and its origin by the module's numbers; its instruction, as a distance from the one of the record before;
- * 1 for a declaration; the count of the expression's parts, and these; the count of values, and these, a kind and what goes
+ * 1 for a declaration, 2 for a label; the count of the expression's parts, and these; the count of values, and these, a kind and what goes
  * with it. Parts of expressions are doubled, or 1 and two words.
  */
 import { DebugRecord, forEachRecord, operationsIn } from "../../lto/ir/debug-records.js";
@@ -49,8 +49,8 @@ export function encodeRecords(fn: Func, body: BodyView): number[] {
   let last = 0;
   forEachRecord(body, (record, anchor) => {
     if (!record.values.every(isHere)) record.forget();
-    const { variable, expression, values, isDeclaration, origin } = record;
-    out.push(variable, origin, anchor.id - last, isDeclaration ? 1 : 0, expression.length);
+    const { variable, expression, values, isDeclaration, isLabel, origin } = record;
+    out.push(variable, origin, anchor.id - last, isLabel ? 2 : isDeclaration ? 1 : 0, expression.length);
     last = anchor.id;
     for (const part of expression) pushPart(out, part);
     out.push(values.length);
@@ -139,13 +139,13 @@ export function decodeRecords(list: readonly number[], fn: Func, body: Body, ins
     at += numbers.next();
     const anchor = insts[at];
     if (anchor === undefined) throw new InputError("a debug record without its instruction");
-    const isDeclaration = numbers.next() === 1;
+    const what = numbers.next();
     const expression: number[] = [];
     for (let n = numbers.next(); n > 0; n--) expression.push(numbers.part());
     if (operationsIn(expression) === null) throw new InputError("a malformed expression of a debug record");
     const values: Value[] = [];
     for (let n = numbers.next(); n > 0; n--) values.push(readValue(numbers, fn, insts));
-    const record = new DebugRecord(variable, expression, values, isDeclaration, origin);
+    const record = new DebugRecord(variable, expression, values, what === 1, origin, what === 2);
     if (anchor.debug === null) anchor.debug = [record];
     else anchor.debug.push(record);
   }

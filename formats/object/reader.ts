@@ -187,7 +187,10 @@ class ObjectReader {
     const { units, table } = attributed(this.file, read);
     const { origins } = module;
     this.locate = (index, fn) => (index === 0 ? 0 : origins!.located(fn, table.nodeOf(index, "DILocation")));
-    this.nodeOf = (index) => origins!.variable(table.nodeOf(index, "DILocalVariable"));
+    this.nodeOf = (index) => {
+      const isLabel = table.node(index)?.kind === "DILabel";
+      return origins!.variable(table.nodeOf(index, isLabel ? "DILabel" : "DILocalVariable"));
+    };
     return units;
   }
 

@@ -4,6 +4,7 @@
  * forgotten.
  */
 import {
+  allUnknown,
   type DebugRecord,
   Dw,
   forEachRecord,
@@ -86,7 +87,7 @@ function settleAnchors(
 
 /** Nothing is known from an instruction on of what is said after it. */
 function unknownFrom(inst: Inst, records: readonly DebugRecord[]): void {
-  const unknown = records.filter((record) => !record.isDeclaration).map((record) => record.asUnknown());
+  const unknown = allUnknown(records.filter((record) => record.isStatement));
   inst.debug = [...(inst.debug ?? []), ...unknown];
 }
 

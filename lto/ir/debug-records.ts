@@ -1,5 +1,5 @@
 /**
- * Debug records: what holds of a source variable from a place in a body on.
+ * Debug records: what holds of a source variable from a place in a body on, and where the labels of the source are.
  *
  * A record stands before an instruction (`Inst.debug`) and is none itself: it counts as no use of the values that it
  * names, and no pass may decide anything by it, so that code is the same with and without debug information. In turn
@@ -127,7 +127,7 @@ export const withoutFragment = (expression: Expression): Expression =>
 
 export class DebugRecord {
   constructor(
-    /** Number in the table of the program's variables (or the module's, in its object). */
+    /** Number in the table of the program's variables and labels (or the module's, in its object). */
     public variable: number,
     public expression: Expression,
     /** What the expression is about: one value, or several that it names by `Arg`. Empty: nothing is known of the variable. */
@@ -136,7 +136,13 @@ export class DebugRecord {
     readonly isDeclaration: boolean,
     /** Of its location: with the variable it says which instance of the variable is meant. */
     public origin: number,
+    /** A label is here, of which nothing else is said. It goes where its place goes, and stands nowhere else. */
+    readonly isLabel = false,
   ) {}
+  /** It says what holds from here on. */
+  get isStatement(): boolean {
+    return !this.isDeclaration && !this.isLabel;
+  }
   get isKnown(): boolean {
     return this.values.length > 0;
   }
@@ -147,7 +153,14 @@ export class DebugRecord {
     this.values = [];
   }
   copy(values: readonly Value[] = this.values): DebugRecord {
-    return new DebugRecord(this.variable, this.expression, values, this.isDeclaration, this.origin);
+    return new DebugRecord(
+      this.variable,
+      this.expression,
+      values,
+      this.isDeclaration,
+      this.origin,
+      this.isLabel,
+    );
   }
   /** That nothing is known from now on of what the record is about. */
   asUnknown(): DebugRecord {
@@ -173,15 +186,19 @@ export function putBefore(inst: Inst, records: readonly DebugRecord[]): void {
  */
 export function unknownBefore(there: readonly DebugRecord[], records: readonly DebugRecord[]): DebugRecord[] {
   const said = new Set<string>();
-  for (const record of there) if (!record.isDeclaration) said.add(subjectOf(record));
+  for (const record of there) if (record.isStatement) said.add(subjectOf(record));
   const unknown: DebugRecord[] = [];
   for (const record of records) {
-    if (record.isDeclaration || said.has(subjectOf(record))) continue;
+    if (!record.isStatement || said.has(subjectOf(record))) continue;
     said.add(subjectOf(record));
     unknown.push(record.asUnknown());
   }
   return unknown;
 }
+
+/** That nothing is known of what records are about, which come before or elsewhere; labels are not there. */
+export const allUnknown = (records: readonly DebugRecord[]): DebugRecord[] =>
+  records.flatMap((record) => (record.isLabel ? [] : [record.asUnknown()]));
 
 /** The same for records of the same part of the same variable. */
 function subjectOf({ variable, origin, expression }: DebugRecord): string {

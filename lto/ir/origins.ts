@@ -11,7 +11,13 @@
  * both. Numbers say nothing about what code does: no pass may decide anything by them.
  */
 import { LocationChains, LocationPool, mergedLocation } from "./debug/locations.js";
-import { type DILocalVariable, type DILocation, isLocalScope, type LocalScope } from "./debug/nodes.js";
+import {
+  type DILabel,
+  type DILocalVariable,
+  type DILocation,
+  isLocalScope,
+  type LocalScope,
+} from "./debug/nodes.js";
 import { forEachRecord } from "./debug-records.js";
 import type { BodyView } from "./instructions.js";
 import type { Func, GlobalValue } from "./module.js";
@@ -236,24 +242,24 @@ export class Origins {
     });
   }
 
-  /** The number of a source variable, as debug records have it. */
-  variable(node: DILocalVariable): number {
+  /** The number of a source variable or label, as debug records have it. */
+  variable(node: DILocalVariable | DILabel): number {
     const { whole } = this;
     let number = whole.variableNumbers.get(node);
     if (number === undefined) whole.variableNumbers.set(node, (number = whole.variables.push(node) - 1));
     return number;
   }
-  variableOf(number: number): DILocalVariable {
+  variableOf(number: number): DILocalVariable | DILabel {
     return this.variables[number]!;
   }
-  private readonly variables: DILocalVariable[] = [];
-  private readonly variableNumbers = new Map<DILocalVariable, number>();
+  private readonly variables: (DILocalVariable | DILabel)[] = [];
+  private readonly variableNumbers = new Map<DILocalVariable | DILabel, number>();
 
   /**
    * The origin of what is said of a variable: which of the instances of its scope is meant, and nothing else, so that all that
    * is said of one instance has one number.
    */
-  instance(fn: GlobalValue, node: DILocalVariable, inlinedAt: DILocation | null): number {
+  instance(fn: GlobalValue, node: DILocalVariable | DILabel, inlinedAt: DILocation | null): number {
     const { scope } = node;
     return isLocalScope(scope) ? this.located(fn, this.place(0, 0, scope, inlinedAt)) : 0;
   }

@@ -105,4 +105,12 @@ describe.skipIf(gdb === undefined).each(["-Og", "-O2", "-Oz"])("gdb and a progra
     expect(frames(said[2]!)).toEqual(["inlined", "main"]);
     expect(said[2]).toMatch(new RegExp(`main .*steps\\.c:${line("main-inlined")}\n`));
   });
+
+  it("stops at labels, in inlined code too", () => {
+    const said = session("break search:found", "run", "bt", "break search:again");
+    expect(said[1]).toMatch(/Breakpoint 1, search \(/);
+    expect(frames(said[2]!)).toEqual(["search", "main"]);
+    expect(said[2]).toMatch(new RegExp(`main .*steps\\.c:${line("main-search")}\n`));
+    expect(said[3]).toContain("Breakpoint 2 at");
+  });
 });

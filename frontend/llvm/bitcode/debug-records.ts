@@ -5,7 +5,13 @@
  * Values are looked up when all of the function has been read.
  */
 import { FunctionCode, MetadataCode } from "../../../formats/bitcode/codes.js";
-import type { DebugNode, DIExpression, DILocalVariable, DILocation } from "../../../lto/ir/debug/nodes.js";
+import type {
+  DebugNode,
+  DIExpression,
+  DILabel,
+  DILocalVariable,
+  DILocation,
+} from "../../../lto/ir/debug/nodes.js";
 import {
   DebugRecord,
   Dw,
@@ -28,8 +34,9 @@ import type { MetadataReader } from "./metadata.js";
 type Named = { readonly value: number } | { readonly entry: number } | null;
 
 interface Pending {
-  readonly variable: DILocalVariable;
-  readonly expression: DIExpression;
+  readonly variable: DILocalVariable | DILabel;
+  /** Null: of a label. */
+  readonly expression: DIExpression | null;
   readonly of: Named;
   readonly isDeclaration: boolean;
   /** Of its location; undefined: that is still to come. */
@@ -55,6 +62,10 @@ export class RecordReader {
 
   /** A call of an intrinsic: its operands are entries. @param name without `llvm.dbg.` */
   call(name: string, [of, variable, expression, , address]: readonly number[]): void {
+    if (name === "label" && of !== undefined) {
+      this.waiting.push(this.label(of, undefined));
+      return;
+    }
     if (name !== "value" && name !== "declare" && name !== "assign") return;
     if (of === undefined || variable === undefined || expression === undefined) return;
     this.waiting.push({
@@ -71,21 +82,37 @@ export class RecordReader {
     for (const record of this.waiting) if (record.inlinedAt === undefined) record.inlinedAt = inlinedAt;
   }
 
+  private label(entry: number, inlinedAt: DILocation | null | undefined): Pending {
+    const variable = this.nodes.nodeOf(entry, "DILabel");
+    return { variable, expression: null, of: null, isDeclaration: false, inlinedAt };
+  }
+
   /**
    * A record stands before the instruction that was read last, null if there is none.
    * @param value of what says so, the number of its value, else -1
    */
   record(code: number, operands: readonly number[], value: number, last: Inst | null): void {
     const [location, variable, expression, of] = operands as [number, number, number, number];
+    const { inlinedAt } = this.nodes.nodeOf(location, "DILocation");
+    if (code === FunctionCode.DebugRecordLabel) {
+      this.add(this.label(variable, inlinedAt), last);
+      return;
+    }
     const isAssignment = code === FunctionCode.DebugRecordAssign;
     const named: Named = value >= 0 ? { value } : { entry: of };
-    const pending: Pending = {
-      variable: this.nodes.nodeOf(variable, "DILocalVariable"),
-      expression: this.nodes.nodeOf(expression, "DIExpression"),
-      of: isAssignment && !this.isGone(operands[6]) ? null : named,
-      isDeclaration: code === FunctionCode.DebugRecordDeclare,
-      inlinedAt: this.nodes.nodeOf(location, "DILocation").inlinedAt,
-    };
+    this.add(
+      {
+        variable: this.nodes.nodeOf(variable, "DILocalVariable"),
+        expression: this.nodes.nodeOf(expression, "DIExpression"),
+        of: isAssignment && !this.isGone(operands[6]) ? null : named,
+        isDeclaration: code === FunctionCode.DebugRecordDeclare,
+        inlinedAt,
+      },
+      last,
+    );
+  }
+
+  private add(pending: Pending, last: Inst | null): void {
     if (last === null) this.waiting.push(pending);
     else this.placed.push([last, pending]);
   }
@@ -123,15 +150,13 @@ export class RecordReader {
     valueAt: (id: number) => Value | undefined,
   ): DebugRecord {
     const { origins, fn } = this;
+    const number = origins.variable(variable);
+    const origin = origins.instance(fn, variable, inlinedAt ?? null);
+    if (expression === null || variable.kind === "DILabel")
+      return new DebugRecord(number, noExpression, [], false, origin, true);
     const list = expressionOf(expression);
     const values = list === null || of === null ? [] : this.valuesOf(of, valueAt);
-    const record = new DebugRecord(
-      origins.variable(variable),
-      list ?? noExpression,
-      values,
-      isDeclaration,
-      origins.instance(fn, variable, inlinedAt ?? null),
-    );
+    const record = new DebugRecord(number, list ?? noExpression, values, isDeclaration, origin);
     if (!namesAll(record)) record.forget();
     if (record.isKnown && !fits(record, values[0]!, variable)) record.forget();
     return record;

@@ -185,10 +185,11 @@ export class FunctionReader {
 
   private debugRecord(code: number): void {
     const { records, reader } = this;
-    if (records === null || code === FunctionCode.DebugRecordLabel) return;
+    if (records === null) return;
     const isSimple = code === FunctionCode.DebugRecordValueSimple;
-    if (reader.wide || reader.count < (code === FunctionCode.DebugRecordAssign ? 7 : 4))
-      throw this.malformed("debug record");
+    const least =
+      code === FunctionCode.DebugRecordAssign ? 7 : code === FunctionCode.DebugRecordLabel ? 2 : 4;
+    if (reader.wide || reader.count < least) throw this.malformed("debug record");
     this.enterMetadata();
     const operands: number[] = [];
     for (let i = 0; i < reader.count; i++) operands.push(reader.lo[i]!);

@@ -1,5 +1,6 @@
 /** What a machine function knows of source variables: marks, until its own steps are done, then places. */
 import type { MFunction, MInst } from "../mir.js";
+import { locateLabels } from "./labels.js";
 import { type LocatedVariable, locateVariables } from "./locate.js";
 import { FunctionMarks } from "./marks.js";
 
@@ -31,7 +32,10 @@ export const withMarks = (): FunctionDebug => ({ marks: new FunctionMarks(), loc
 export function locate(mf: MFunction): void {
   const marks = mf.debug?.marks;
   if (marks == null) return;
-  const variables = locateVariables(mf, marks, mf.target.registers.dwarfNumber);
+  const variables = [
+    ...locateVariables(mf, marks, mf.target.registers.dwarfNumber),
+    ...locateLabels(mf, marks),
+  ];
   const positions = new Map<MInst, number>();
   for (const { insts } of mf.blocks) for (const inst of insts) positions.set(inst, positions.size);
   mf.debug = variables.length === 0 ? null : { marks: null, located: { variables, positions } };

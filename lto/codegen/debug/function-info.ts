@@ -4,6 +4,7 @@
  */
 import type {
   DIFile,
+  DILabel,
   DILexicalBlock,
   DILocalVariable,
   DILocation,
@@ -38,6 +39,13 @@ export interface ScopeInstance {
   readonly children: readonly ScopeInstance[];
   /** Variables of the scope whose places are known, somewhere at least. */
   readonly variables?: readonly LocatedVariable[];
+  readonly labels?: readonly LocatedLabel[];
+}
+
+/** A label of the source, and one of the assembly. */
+export interface LocatedLabel {
+  readonly label: DILabel;
+  readonly place: string;
 }
 
 export interface LocatedVariable {

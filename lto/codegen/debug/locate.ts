@@ -342,6 +342,7 @@ class Locator {
         if (mark.bytes >= this.neededBytes[k]!) this.hold(k, location);
         continue;
       }
+      if (mark.kind === "label") continue;
       const number = this.markNumbers.get(mark);
       if (number === undefined) continue;
       const subject = this.markSubjects[number]!;

@@ -42,7 +42,13 @@ export interface PlaceMark {
   readonly location: Location;
   readonly bytes: number;
 }
-export type Mark = VariableMark | PlaceMark;
+/** A label of the source is here. */
+export interface LabelMark {
+  readonly kind: "label";
+  readonly variable: number;
+  readonly origin: number;
+}
+export type Mark = VariableMark | PlaceMark | LabelMark;
 
 export const partsOf = (of: MarkValue): readonly OneValue[] =>
   of.kind === "several" ? of.parts : of.kind === "unknown" ? [] : [of];
@@ -176,8 +182,9 @@ export function follow(
       if (isNext && first !== undefined) marks.put(first, own);
       else if (isNext) waiting.push(...own);
       else {
-        const said = own.filter((mark) => mark.kind === "variable");
-        if (first !== undefined) marks.append(first, said.map(unknownMark));
+        const said = own.filter(({ kind }) => kind !== "place");
+        const unknown = said.flatMap((mark) => (mark.kind === "variable" ? [unknownMark(mark)] : []));
+        if (first !== undefined) marks.append(first, unknown);
         waiting.push(...said);
       }
       isNext = false;
@@ -187,7 +194,7 @@ export function follow(
     if (end !== undefined)
       marks.put(
         end,
-        waiting.filter(({ kind }) => kind === "variable"),
+        waiting.filter(({ kind }) => kind !== "place"),
       );
     else marks.lose(waiting);
   }

@@ -13,7 +13,7 @@
  */
 
 import type { AttributeList } from "../../ir/attributes.js";
-import { recordsIn } from "../../ir/debug-records.js";
+import { allUnknown, recordsIn } from "../../ir/debug-records.js";
 import { type Block, type CallInst, type Inst, makeInst, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func } from "../../ir/module.js";
@@ -82,7 +82,7 @@ function duplicateReturns(fn: Func, blocks: readonly Block[], wanted: (callee: V
     if (!areResults(call, values)) continue;
     raw(block).insts.pop();
     const copy = block.append(makeInst(Op.Ret, ret.type, values, null));
-    copy.debug = [...(terminator.debug ?? []), ...recordsIn(target).map((record) => record.asUnknown())];
+    copy.debug = [...(terminator.debug ?? []), ...allUnknown(recordsIn(target))];
     terminator.debug = null;
     for (const phi of target.insts) {
       if (phi.op !== Op.Phi) break;

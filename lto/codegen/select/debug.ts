@@ -40,6 +40,7 @@ export class SelectionDebug {
       this.marks.put(
         inst,
         records.map((record): Mark => {
+          if (record.isLabel) return { kind: "label", variable: record.variable, origin: record.origin };
           const of = this.valueOf(record, arrived);
           const { variable, origin, expression, isDeclaration } = record;
           return { kind: "variable", variable, origin, expression, isDeclaration, of };

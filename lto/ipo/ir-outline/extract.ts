@@ -7,7 +7,7 @@
 import { attributesOfPiece } from "../../analysis/made-functions.js";
 import { AttributeList, noAttributes } from "../../ir/attributes.js";
 import { replaceInRecords } from "../../ir/debug-reconcile.js";
-import { passRecords } from "../../ir/debug-records.js";
+import { allUnknown, passRecords } from "../../ir/debug-records.js";
 import { mix } from "../../ir/hash.js";
 import { mergeHints, withHints } from "../../ir/hints.js";
 import {
@@ -251,7 +251,7 @@ export class Extractor {
  */
 export function loseRecords(taken: readonly Inst[], call: Inst): void {
   passRecords(taken[0]!, call);
-  const unknown = taken.flatMap(({ debug }) => debug ?? []).map((record) => record.asUnknown());
+  const unknown = allUnknown(taken.flatMap(({ debug }) => debug ?? []));
   if (unknown.length > 0) call.debug = [...(call.debug ?? []), ...unknown];
   for (const inst of taken) inst.debug = null;
 }
