@@ -97,7 +97,7 @@ export class CodeMarks {
     }
     const isAsm = (this.facts[inst.op]! & OpFact.Asm) !== 0;
     this.bytes += isAsm ? anyLength : this.mf.target.instructions.length(inst);
-    if ((this.facts[inst.op]! & (OpFact.Jump | OpFact.Branch)) !== 0) this.bytes += longestBranch;
+    if ((this.facts[inst.op]! & (OpFact.Jump | OpFact.Branch)) !== 0) this.bytes += branchMarks;
     return mark;
   }
 
@@ -129,5 +129,5 @@ export class CodeMarks {
 }
 
 const noCode = OpFact.Entry | OpFact.Undefined;
-/** More than any branch to a block of the function has. */
-const longestBranch = 8;
+/** Bytes that branches may have beside those of their longest form: a prefix, and what stops speculation behind them. */
+const branchMarks = 2;

@@ -3,9 +3,12 @@
  * into other sections.
  */
 
+type HoleSize = 1 | 2 | 4 | 8;
+const directives = { 1: ".byte", 2: ".short", 4: ".long", 8: ".quad" } as const;
+
 interface Hole {
   readonly at: number;
-  readonly size: 4 | 8;
+  readonly size: HoleSize;
   /** As the assembler takes it. */
   readonly text: string;
 }
@@ -71,7 +74,7 @@ export class SectionBytes {
   }
 
   /** What the assembler says of an expression. */
-  hole(text: string, size: 4 | 8): void {
+  hole(text: string, size: HoleSize): void {
     this.holes.push({ at: this.length, size, text });
     this.fixed(0, size);
   }
@@ -97,7 +100,7 @@ export class SectionBytes {
     let from = 0;
     for (const { at, size, text } of this.holes) {
       this.lines(from, at, parts);
-      parts.push(`\t${size === 4 ? ".long" : ".quad"}\t${text}\n`);
+      parts.push(`\t${directives[size]}\t${text}\n`);
       from = at + size;
     }
     this.lines(from, this.length, parts);

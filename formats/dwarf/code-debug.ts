@@ -39,10 +39,16 @@ import { appendPiece, withGnuEntryValue } from "./expressions.js";
 import type { LineTables } from "./line-tables.js";
 
 interface OpenScope extends ScopeInstance {
-  readonly ranges: { readonly begin: string; readonly end: string }[];
+  readonly ranges: CodeRange[];
   readonly children: OpenScope[];
   readonly variables: LocatedVariable[];
   readonly labels: LocatedLabel[];
+}
+
+interface Start {
+  readonly label: string;
+  /** The most bytes that lie before it. */
+  readonly at: number;
 }
 
 /** A scope where it has code, before the function is known that it is in. */
@@ -71,7 +77,7 @@ class FunctionWriter {
   readonly root: OpenScope | null;
   /** Scopes that are open, from the function's on, and where each opened. */
   private readonly open: OpenScope[] = [];
-  private readonly starts: string[] = [];
+  private readonly starts: Start[] = [];
   private readonly instances = new Map<OpenScope, Map<DISubprogram | DILexicalBlock, OpenScope[]>>();
   /* Of the row before. */
   private file: DIFile | null = null;
@@ -82,6 +88,8 @@ class FunctionWriter {
   private stopLine = 0;
   private isPrologue = true;
   private distance = 0;
+  /** The most bytes that the code has up to here. */
+  private length = 0;
 
   constructor(
     fn: Func | null,
@@ -97,7 +105,7 @@ class FunctionWriter {
   /** @returns what stands at the start of the code */
   begin(label: string, isJoined: boolean): void {
     const { subprogram } = this;
-    this.starts.push(label);
+    this.starts.push({ label, at: 0 });
     if (subprogram === null || this.unit === null) return;
     this.file = this.stopFile = subprogram.file;
     this.line = this.stopLine = subprogram.scopeLine > 0 ? subprogram.scopeLine : subprogram.line;
@@ -120,6 +128,7 @@ class FunctionWriter {
     bytes: number,
   ): string {
     this.distance += bytes;
+    this.length += bytes;
     // Of unknown origin: as what is before it, where that leads to it alone.
     if (this.unit === null || (location === null && !isEntered)) return "";
     let label: string | null = null;
@@ -184,15 +193,16 @@ class FunctionWriter {
     this.leave(same, label);
     for (const scope of wanted.slice(same)) {
       this.open.push(scope);
-      this.starts.push(label);
+      this.starts.push({ label, at: this.length });
     }
   }
 
   /** Closes the ranges of all but so many open scopes. */
   private leave(kept: number, label: string): void {
     while (this.open.length > kept) {
-      const begin = this.starts.pop()!;
-      if (begin !== label) this.open.at(-1)!.ranges.push({ begin, end: label });
+      const { label: begin, at } = this.starts.pop()!;
+      const most = this.length - at + 1;
+      if (begin !== label) this.open.at(-1)!.ranges.push({ begin, end: label, most });
       this.open.pop();
     }
   }
@@ -210,8 +220,11 @@ class FunctionWriter {
     return found;
   }
 
-  end(label: string): void {
+  /** @returns more than the bytes of all of the code */
+  end(label: string, bytes: number): number {
+    this.length += bytes;
     if (this.root !== null) this.leave(0, label);
+    return this.length + 1;
   }
 
   /** The instance of a scope that has code; null: it has none. */
@@ -288,7 +301,7 @@ export class CodeDebug {
     this.section = printed.section;
     const writer = new FunctionWriter(fn, this.lines, () => this.label());
     const number = this.infos.length;
-    const range = { begin: `.Lfunc_begin${number}`, end: `.Lfunc_end${number}` };
+    let range: CodeRange = { begin: `.Lfunc_begin${number}`, end: `.Lfunc_end${number}` };
     const labels = new Map<number, string>();
     const behindCalls = new Map<number, string>();
     const inlined = new Set<number>();
@@ -298,7 +311,7 @@ export class CodeDebug {
           writer.begin(range.begin, isJoined);
           return `${range.begin}:\n`;
         case "end":
-          writer.end(range.end);
+          range = { ...range, most: writer.end(range.end, Number(bytes)) };
           return `${range.end}:\n`;
         default:
           if (what.startsWith("v") || what.startsWith("c")) {

@@ -24,10 +24,10 @@ import {
 } from "../../lto/ir/debug/nodes.js";
 import { SectionBytes } from "./bytes.js";
 import { addCallSites } from "./call-sites.js";
-import { At, DwOp, Emission, Flag, Form, Tag } from "./constants.js";
+import { At, DwOp, Emission, Flag, Tag } from "./constants.js";
 import type { Context, UnitEntries } from "./context.js";
 import { Entry } from "./entries.js";
-import type { RangeLists } from "./range-lists.js";
+import { putLength, type RangeLists } from "./range-lists.js";
 import type { Scopes, Types } from "./types.js";
 
 type Block = DISubprogram | DILexicalBlock;
@@ -243,7 +243,7 @@ export class CodeEntries implements Scopes {
     (abstract === undefined ? this.outer(node, unit) : unit.root).add(entry);
     this.bySymbol.set(info.symbol, entry);
     entry.address(At.LowPc, range.begin);
-    entry.put(At.HighPc, { form: Form.Data4, label: `${range.end}-${range.begin}` });
+    putLength(entry, range);
     if (!minimal) {
       const base = new SectionBytes();
       base.byte(DwOp.CallFrameCfa);
@@ -272,8 +272,8 @@ export class CodeEntries implements Scopes {
     this.ranges.ofUnit(unit, range);
     const entry = unit.root.add(new Entry(Tag.Subprogram));
     entry.address(At.LowPc, range.begin);
-    entry.put(At.HighPc, { form: Form.Data4, label: `${range.end}-${range.begin}` });
-    entry.text(At.Name, symbol);
+    putLength(entry, range);
+    entry.text(At.Name, pieceName(symbol));
     entry.flag(At.Artificial);
     this.bySymbol.set(symbol, entry);
     this.pieces.add(symbol);
@@ -432,6 +432,9 @@ export class CodeEntries implements Scopes {
     }
   }
 }
+
+/** What debuggers show: one name for all of a kind, which symbols tell apart. */
+const pieceName = (symbol: string): string => symbol.replace(/^(outlined(?:\.epilogue)?)\..*/, "$1");
 
 interface Inside {
   readonly unit: UnitEntries;

@@ -162,6 +162,7 @@ export const enum Form {
   Data16 = 0x1e,
   Loclistx = 0x22,
   Rnglistx = 0x23,
+  ImplicitConst = 0x21,
   Strx1 = 0x25,
   Strx2 = 0x26,
   Strx3 = 0x27,

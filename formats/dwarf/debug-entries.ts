@@ -80,12 +80,12 @@ export function debugEntries(
   const written = [...context.units].filter((unit) => unit.root.children.length > 0 || ranges.hasCode(unit));
   ranges.putUnits();
   if (written.length === 0) return "";
-  const bases = ranges.bases();
+  ranges.arrange(written.map(({ root }) => root));
+  const { rangesBase } = ranges;
   for (const { root } of written) {
     if (version < 5) break;
     root.put(At.AddrBase, { form: Form.SecOffset, label: labels.addresses });
-    if (bases.ranges !== null) root.put(At.RnglistsBase, { form: Form.SecOffset, label: bases.ranges });
-    if (bases.locations !== null) root.put(At.LoclistsBase, { form: Form.SecOffset, label: bases.locations });
+    if (rangesBase !== null) root.put(At.RnglistsBase, { form: Form.SecOffset, label: rangesBase });
   }
   const info = new InfoWriter(version, addresses).text(
     written.map(({ unit }) => unit),

@@ -5,6 +5,7 @@
  * knows, so that places of entries are numbers here.
  */
 import { bytesOfText } from "../../lto/ir/byte-text.js";
+import { Abbreviations } from "./abbreviations.js";
 import { SectionBytes, ulebSize } from "./bytes.js";
 import { type At, Form, Tag } from "./constants.js";
 
@@ -15,8 +16,8 @@ export type Value =
   | { readonly form: Form.Strp; readonly text: string }
   /** The address of a label. */
   | { readonly form: Form.Addr; readonly label: string }
-  /** An expression of labels, 4 bytes. */
-  | { readonly form: Form.Data4 | Form.SecOffset; readonly label: string }
+  /** An expression of labels. */
+  | { readonly form: Form.Data1 | Form.Data2 | Form.Data4 | Form.SecOffset; readonly label: string }
   | { readonly form: Form.Ref4; readonly entry: Entry }
   | { readonly form: Form.Exprloc | Form.Block; readonly bytes: SectionBytes };
 
@@ -29,6 +30,8 @@ export class Entry {
   unit: Unit | null = null;
   parent: Entry | null = null;
   abbreviation = 0;
+  /** Which attribute the abbreviation says already, by its position; -1: none. */
+  said = -1;
 
   constructor(readonly tag: Tag) {}
 
@@ -82,6 +85,8 @@ export class Unit {
   readonly root: Entry;
   start = -1;
   size = 0;
+  /** Form of references within it. */
+  references: Form.Ref2 | Form.Ref4 = Form.Ref4;
   constructor(tag: Tag = Tag.CompileUnit) {
     this.root = new Entry(tag);
   }
@@ -152,9 +157,6 @@ export class AddressPool {
 /** Lays units out and writes them. */
 export class InfoWriter {
   private readonly strings = new StringPool();
-  private readonly abbreviations = new Map<string, number>();
-  private readonly abbreviationBytes = new SectionBytes();
-
   /** @param version DWARF's: 4 or 5 */
   constructor(
     private readonly version: number,
@@ -165,6 +167,12 @@ export class InfoWriter {
   text(units: readonly Unit[], bases: { info: string; abbreviations: string; strings: string }): string {
     for (const unit of units) this.visit(unit.root, (entry) => this.prepare(entry, unit));
     this.strings.close();
+    const abbreviations = new Abbreviations(this.version);
+    for (const unit of units) {
+      if (this.longest(unit) < 0x10000) unit.references = Form.Ref2;
+      this.visit(unit.root, (entry) => abbreviations.count(entry, this.forms(entry)));
+    }
+    abbreviations.close();
     let start = 0;
     for (const unit of units) {
       unit.start = start;
@@ -173,9 +181,8 @@ export class InfoWriter {
     }
     const out = new SectionBytes();
     for (const unit of units) this.unit(unit, out, bases);
-    this.abbreviationBytes.byte(0);
     return (
-      `\t.section\t.debug_abbrev,"",@progbits\n${bases.abbreviations}:\n${this.abbreviationBytes.text()}` +
+      `\t.section\t.debug_abbrev,"",@progbits\n${bases.abbreviations}:\n${abbreviations.text()}` +
       `\t.section\t.debug_info,"",@progbits\n${bases.info}:\n${out.text()}` +
       (this.strings.isEmpty ? "" : this.strings.section(this.version >= 5 ? bases.strings : null))
     );
@@ -196,7 +203,7 @@ export class InfoWriter {
 
   /** The form that is written. */
   private form(value: Value, user: Entry): Form {
-    if ("entry" in value) return value.entry.unit === user.unit ? Form.Ref4 : Form.RefAddr;
+    if ("entry" in value) return value.entry.unit === user.unit ? user.unit!.references : Form.RefAddr;
     if ("text" in value && this.version >= 5) {
       const number = this.strings.of(value.text);
       return number < 0x100
@@ -222,6 +229,7 @@ export class InfoWriter {
         return 1;
       case Form.Data2:
       case Form.Strx2:
+      case Form.Ref2:
         return 2;
       case Form.Strx3:
         return 3;
@@ -239,7 +247,6 @@ export class InfoWriter {
       }
       case Form.Udata:
       case Form.Rnglistx:
-      case Form.Loclistx:
         return ulebSize((value as { number: number | bigint }).number);
       case Form.Sdata: {
         const bytes = new SectionBytes();
@@ -251,36 +258,32 @@ export class InfoWriter {
     }
   }
 
+  private forms(entry: Entry): Form[] {
+    return entry.attributes.map(([, value]) => this.form(value, entry));
+  }
+
+  private sizeOf(entry: Entry): number {
+    let size = 0;
+    entry.attributes.forEach(([, value], i) => {
+      if (i !== entry.said) size += this.size(value, this.form(value, entry));
+    });
+    return size;
+  }
+
+  /** More bytes than a unit has, whatever its abbreviations are. */
+  private longest(unit: Unit): number {
+    let bytes = 64;
+    this.visit(unit.root, (entry) => (bytes += this.sizeOf(entry) + 4));
+    return bytes;
+  }
+
   /** Gives an entry and those in it their places. @returns where they end */
   private place(entry: Entry, offset: number): number {
     entry.offset = offset;
-    let key = `${entry.tag} ${entry.children.length > 0 ? 1 : 0}`;
-    let size = 0;
-    for (const [name, value] of entry.attributes) {
-      const form = this.form(value, entry);
-      key += ` ${name} ${form}`;
-      size += this.size(value, form);
-    }
-    entry.abbreviation = this.abbreviation(key);
-    let end = offset + ulebSize(entry.abbreviation) + size;
+    let end = offset + ulebSize(entry.abbreviation) + this.sizeOf(entry);
     if (entry.children.length === 0) return end;
     for (const child of entry.children) end = this.place(child, end);
     return end + 1;
-  }
-
-  private abbreviation(key: string): number {
-    let number = this.abbreviations.get(key);
-    if (number === undefined) {
-      this.abbreviations.set(key, (number = this.abbreviations.size + 1));
-      const out = this.abbreviationBytes;
-      const [tag, children, ...pairs] = key.split(" ").map(Number);
-      out.uleb(number);
-      out.uleb(tag!);
-      out.byte(children!);
-      for (const part of pairs) out.uleb(part);
-      out.fixed(0, 2);
-    }
-    return number;
   }
 
   private unit(unit: Unit, out: SectionBytes, bases: { info: string; abbreviations: string }): void {
@@ -299,7 +302,9 @@ export class InfoWriter {
 
   private entry(entry: Entry, out: SectionBytes, info: string): void {
     out.uleb(entry.abbreviation);
-    for (const [, value] of entry.attributes) this.value(value, entry, out, info);
+    entry.attributes.forEach(([, value], i) => {
+      if (i !== entry.said) this.value(value, entry, out, info);
+    });
     if (entry.children.length === 0) return;
     for (const child of entry.children) this.entry(child, out, info);
     out.byte(0);
@@ -310,7 +315,7 @@ export class InfoWriter {
     if ("entry" in value) {
       const { unit, offset } = value.entry;
       if (unit === null) throw new Error("an entry of debug information is in no unit");
-      if (form === Form.Ref4) out.fixed(offset, 4);
+      if (form !== Form.RefAddr) out.fixed(offset, this.size(value, form));
       else out.hole(`${info}+${unit.start + offset}`, 4);
     } else if ("text" in value) {
       if (form === Form.Strp) out.hole(this.strings.label(value.text), 4);
@@ -320,9 +325,8 @@ export class InfoWriter {
       out.append(value.bytes);
     } else if ("label" in value) {
       if (form === Form.Addrx) out.uleb(this.addresses.of(value.label));
-      else out.hole(value.label, form === Form.Addr ? 8 : 4);
-    } else if (form === Form.Udata || form === Form.Rnglistx || form === Form.Loclistx)
-      out.uleb(value.number);
+      else out.hole(value.label, this.size(value, form) as 1 | 2 | 4 | 8);
+    } else if (form === Form.Udata || form === Form.Rnglistx) out.uleb(value.number);
     else if (form === Form.Sdata) out.sleb(value.number);
     else out.fixed(value.number, this.size(value, form));
   }

@@ -1,6 +1,8 @@
 /**
  * Ranges of code, and places of variables within them: `.debug_rnglists` and `.debug_loclists`, or of DWARF 4
- * `.debug_ranges` and `.debug_loc`. Ranges within a function count from where it begins.
+ * `.debug_ranges` and `.debug_loc`. Ranges within a function count from where it begins. Entries have the places of
+ * locations, of which a table would cost more. Ranges go by numbers of a table all the same: binutils 2.40 looks into those that have
+ * places, and gives up where addresses have numbers.
  */
 import type { CodeRange, VariablePlace } from "../../lto/codegen/debug/function-info.js";
 import { SectionBytes } from "./bytes.js";
@@ -17,6 +19,9 @@ const offsetPair = 4;
 export class RangeLists {
   private readonly rangeTexts: string[] = [];
   private readonly locationTexts: string[] = [];
+  /** Numbers of entries' lists of locations. */
+  private readonly listOf = new Map<Entry, number>();
+  private readonly order: number[] = [];
   private readonly unitRanges = new Map<UnitEntries, CodeRange[]>();
 
   /** @param version DWARF's */
@@ -52,9 +57,9 @@ export class RangeLists {
       }
   }
 
-  private one(entry: Entry, { begin, end }: CodeRange): void {
-    entry.address(At.LowPc, begin);
-    entry.put(At.HighPc, { form: Form.Data4, label: `${end}-${begin}` });
+  private one(entry: Entry, range: CodeRange): void {
+    entry.address(At.LowPc, range.begin);
+    putLength(entry, range);
   }
 
   private list(entry: Entry, text: string): void {
@@ -101,31 +106,39 @@ export class RangeLists {
     }
     const number = this.locationTexts.length;
     this.locationTexts.push(text);
-    if (this.version >= 5) entry.put(At.Location, { form: Form.Loclistx, number });
-    else entry.put(At.Location, { form: Form.SecOffset, label: `.Ldebug_loc${number}` });
+    this.listOf.set(entry, number);
+    const name = this.version >= 5 ? locationLists : ".Ldebug_loc";
+    entry.put(At.Location, { form: Form.SecOffset, label: `${name}${number}` });
   }
 
-  /** What units need to know to find lists; none where there are no lists. */
-  bases(): { readonly ranges: string | null; readonly locations: string | null } {
-    const isNew = this.version >= 5;
-    return {
-      ranges: isNew && this.rangeTexts.length > 0 ? ".Ldebug_rnglists" : null,
-      locations: isNew && this.locationTexts.length > 0 ? ".Ldebug_loclists" : null,
-    };
+  /** What units need to know to find ranges; null where there are none. */
+  get rangesBase(): string | null {
+    return this.version >= 5 && this.rangeTexts.length > 0 ? rangeLists : null;
+  }
+
+  /** Puts lists of locations in the order of the entries that they are of, as readelf has it. */
+  arrange(roots: readonly Entry[]): void {
+    const work = [...roots].reverse();
+    for (let entry = work.pop(); entry !== undefined; entry = work.pop()) {
+      const list = this.listOf.get(entry);
+      if (list !== undefined) this.order.push(list);
+      for (let i = entry.children.length - 1; i >= 0; i--) work.push(entry.children[i]!);
+    }
   }
 
   text(): string {
     if (this.version >= 5)
-      return section("rnglists", this.rangeTexts) + section("loclists", this.locationTexts);
+      return (
+        section(".debug_rnglists", rangeLists, this.rangeTexts, true) +
+        section(".debug_loclists", locationLists, this.locationTexts, false, this.order)
+      );
     let text = "";
     if (this.rangeTexts.length > 0) text += '\t.section\t.debug_ranges,"",@progbits\n';
     this.rangeTexts.forEach((list, i) => {
       text += `.Ldebug_ranges${i}:\n${list}\t.quad\t0\n\t.quad\t0\n`;
     });
     if (this.locationTexts.length > 0) text += '\t.section\t.debug_loc,"",@progbits\n';
-    this.locationTexts.forEach((list, i) => {
-      text += `.Ldebug_loc${i}:\n${list}\t.quad\t0\n\t.quad\t0\n`;
-    });
+    for (const i of this.order) text += `.Ldebug_loc${i}:\n${this.locationTexts[i]}\t.quad\t0\n\t.quad\t0\n`;
     return text;
   }
 }
@@ -133,15 +146,28 @@ export class RangeLists {
 const pair = (begin: string, end: string, within: CodeRange): string =>
   `\t.byte\t${offsetPair}\n\t.uleb128 ${begin}-${within.begin}\n\t.uleb128 ${end}-${within.begin}\n`;
 
-/** Lists of DWARF 5, after a table of where each is. */
-function section(name: string, lists: readonly string[]): string {
+const rangeLists = ".Ldebug_rnglists";
+const locationLists = ".Ldebug_loclists";
+
+/** Says of an entry how long its code is, in as few bytes as that surely takes. */
+export function putLength(entry: Entry, { begin, end, most = Number.POSITIVE_INFINITY }: CodeRange): void {
+  // Half of what is possible, for those who take the numbers for signed ones.
+  const form = most < 0x80 ? Form.Data1 : most < 0x8000 ? Form.Data2 : Form.Data4;
+  entry.put(At.HighPc, { form, label: `${end}-${begin}` });
+}
+
+/** Lists of DWARF 5. @param base what their labels begin with @param hasTable of where each is, which goes by numbers */
+function section(
+  name: string,
+  base: string,
+  lists: readonly string[],
+  hasTable: boolean,
+  order: Iterable<number> = lists.keys(),
+): string {
   if (lists.length === 0) return "";
-  const base = `.Ldebug_${name}`;
-  let text = `\t.section\t.debug_${name},"",@progbits\n\t.long\t${base}_end-${base}_start\n${base}_start:\n`;
-  text += `\t.short\t5\n\t.byte\t8\n\t.byte\t0\n\t.long\t${lists.length}\n${base}:\n`;
-  for (let i = 0; i < lists.length; i++) text += `\t.long\t${base}${i}-${base}\n`;
-  lists.forEach((list, i) => {
-    text += `${base}${i}:\n${list}\t.byte\t${endOfList}\n`;
-  });
+  let text = `\t.section\t${name},"",@progbits\n\t.long\t${base}_end-${base}_start\n${base}_start:\n`;
+  text += `\t.short\t5\n\t.byte\t8\n\t.byte\t0\n\t.long\t${hasTable ? lists.length : 0}\n${base}:\n`;
+  if (hasTable) for (let i = 0; i < lists.length; i++) text += `\t.long\t${base}${i}-${base}\n`;
+  for (const i of order) text += `${base}${i}:\n${lists[i]}\t.byte\t${endOfList}\n`;
   return `${text}${base}_end:\n`;
 }

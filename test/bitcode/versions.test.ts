@@ -1,5 +1,6 @@
 /** What differs between versions of LLVM comes out alike. */
 import { describe, expect, test } from "vitest";
+import { Dw, forEachRecord } from "../../lto/ir/debug-records.js";
 import { Flag, Op } from "../../lto/ir/instructions.js";
 import { i8, i32, ptr, structType } from "../../lto/ir/types.js";
 import { func, insts, instsOf, readFixture, text, variable } from "./fixture.js";
@@ -115,5 +116,38 @@ describe.each(["debug-15.bc", "debug-19.bc", "debug-22.bc"])("debug information 
     const all = insts(module, "add");
     expect(all.some((i) => i.op === Op.Call)).toBe(false);
     expect(all.filter((i) => i.op === Op.Mul)).toHaveLength(1);
+  });
+});
+
+describe.each(["assignments-19.bc", "assignments-22.bc"])("tracked assignments in %s", (file) => {
+  const module = readFixture(file);
+  module.loadDebug();
+  const body = func(module, "tracked").view();
+
+  /** What is said of a variable, in order. */
+  function said(name: string): string[] {
+    const found: string[] = [];
+    forEachRecord(body, ({ variable, isDeclaration, isKnown, values, expression }) => {
+      if (module.origins!.variableOf(variable).name !== name) return;
+      const [value] = values;
+      const isMemory = value?.valueKind === "inst" && value.op === Op.Alloca;
+      const where = isMemory ? `memory ${expression.join()}`.trim() : "value";
+      found.push(isDeclaration ? `declared, ${where}` : isKnown ? where : "unknown");
+    });
+    return found;
+  }
+
+  test("declare what lies in memory all the time", () => {
+    expect(said("home")).toEqual(["declared, memory"]);
+    expect(said("table")).toEqual(["declared, memory"]);
+  });
+
+  test("say that nothing is known from where a store is gone until the next one", () => {
+    const memory = `memory ${Dw.Deref}`;
+    expect(said("lost")).toEqual([memory, memory, "unknown", memory]);
+  });
+
+  test("are values where there is no memory", () => {
+    expect(said("a")).toEqual(["value"]);
   });
 });

@@ -22,6 +22,7 @@ const usage = `usage: npm run debug-values -- [--count N] [--seed S] [options]
   --seed S       seed of the first (default 1)
   --stops N      stops of each program (default 300)
   --keep DIR     where programs go for which something wrong is said (default: in the cache directory)
+  --tracked      clang tracks assignments
   --tool NAME    ours (default) or clang: what links
   --jobs N, --raw, --flags="…" in place of those that rotate, -v   as for torture`;
 
@@ -31,6 +32,7 @@ const { values } = parseCommandLine(
     seed: { type: "string", default: "1" },
     stops: { type: "string", default: "300" },
     keep: { type: "string" },
+    tracked: { type: "boolean", default: false },
     ...rawOption,
   },
   usage,
@@ -94,7 +96,9 @@ async function check(seed: number): Promise<void> {
     const outside = join(dir, "outside.o");
     await succeed([systemCompiler(), "-w", "-O1", "-c", join(dir, "outside.c"), "-o", outside]);
     const bitcode = join(dir, "program.bc");
-    const compile = [systemClang(), "-w", level, ...raw, "-g", "-flto", "-c", source, "-o", bitcode];
+    const tracked = ["-Xclang", "-fexperimental-assignment-tracking=forced"];
+    const more = values["tracked"] === true ? tracked : [];
+    const compile = [systemClang(), "-w", level, ...raw, ...more, "-g", "-flto", "-c", source, "-o", bitcode];
     await succeed(compile);
     const exe = join(dir, "program");
     const byClang = (to: string): Promise<string> =>

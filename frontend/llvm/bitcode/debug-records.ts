@@ -5,6 +5,7 @@
  * Values are looked up when all of the function has been read.
  */
 import { FunctionCode, MetadataCode } from "../../../formats/bitcode/codes.js";
+import type { DataLayout } from "../../../lto/ir/data-layout.js";
 import type {
   DebugNode,
   DIExpression,
@@ -23,10 +24,11 @@ import {
   operationsIn,
   withoutFragment,
 } from "../../../lto/ir/debug-records.js";
-import type { Inst } from "../../../lto/ir/instructions.js";
+import type { Block, Inst } from "../../../lto/ir/instructions.js";
 import type { Func } from "../../../lto/ir/module.js";
 import type { Origins } from "../../../lto/ir/origins.js";
 import type { Value } from "../../../lto/ir/values.js";
+import { type Assignment, Assignments, inMemory } from "./assignments.js";
 import type { DebugNodeReader } from "./debug-nodes.js";
 import type { MetadataReader } from "./metadata.js";
 
@@ -39,8 +41,18 @@ interface Pending {
   readonly expression: DIExpression | null;
   readonly of: Named;
   readonly isDeclaration: boolean;
+  /** Of a tracked assignment; null: of something else. */
+  readonly assignment: TrackedAssignment | null;
   /** Of its location; undefined: that is still to come. */
   inlinedAt: DILocation | null | undefined;
+}
+
+/** Numbers of metadata. */
+interface TrackedAssignment {
+  readonly id: number;
+  readonly address: number;
+  /** What is done to the address. */
+  readonly offset: number;
 }
 
 /** Lists of more are not looked at. */
@@ -52,6 +64,11 @@ const largest = 2n ** 48n;
 export class RecordReader {
   private waiting: Pending[] = [];
   private readonly placed: (readonly [Inst, Pending])[] = [];
+  /** Instructions that tracked assignments are linked to, by the metadata that links them. */
+  private readonly linked = new Map<Inst, number>();
+  private readonly assignments = new Map<Pending, Assignment>();
+  private memory: Assignments | null = null;
+  private readonly declared = new Set<string>();
 
   constructor(
     private readonly fn: Func,
@@ -61,7 +78,7 @@ export class RecordReader {
   ) {}
 
   /** A call of an intrinsic: its operands are entries. @param name without `llvm.dbg.` */
-  call(name: string, [of, variable, expression, , address]: readonly number[]): void {
+  call(name: string, [of, variable, expression, id, address, offset]: readonly number[]): void {
     if (name === "label" && of !== undefined) {
       this.waiting.push(this.label(of, undefined));
       return;
@@ -71,8 +88,9 @@ export class RecordReader {
     this.waiting.push({
       variable: this.nodes.nodeOf(variable, "DILocalVariable"),
       expression: this.nodes.nodeOf(expression, "DIExpression"),
-      of: name === "assign" && !this.isGone(address) ? null : { entry: of },
+      of: { entry: of },
       isDeclaration: name === "declare",
+      assignment: name === "assign" ? { id: id ?? -1, address: address ?? -1, offset: offset ?? -1 } : null,
       inlinedAt: undefined,
     });
   }
@@ -84,7 +102,7 @@ export class RecordReader {
 
   private label(entry: number, inlinedAt: DILocation | null | undefined): Pending {
     const variable = this.nodes.nodeOf(entry, "DILabel");
-    return { variable, expression: null, of: null, isDeclaration: false, inlinedAt };
+    return { variable, expression: null, of: null, isDeclaration: false, assignment: null, inlinedAt };
   }
 
   /**
@@ -98,14 +116,15 @@ export class RecordReader {
       this.add(this.label(variable, inlinedAt), last);
       return;
     }
-    const isAssignment = code === FunctionCode.DebugRecordAssign;
+    const [, , , , id = -1, offset = -1, address = -1] = operands;
     const named: Named = value >= 0 ? { value } : { entry: of };
     this.add(
       {
         variable: this.nodes.nodeOf(variable, "DILocalVariable"),
         expression: this.nodes.nodeOf(expression, "DIExpression"),
-        of: isAssignment && !this.isGone(operands[6]) ? null : named,
+        of: named,
         isDeclaration: code === FunctionCode.DebugRecordDeclare,
+        assignment: code === FunctionCode.DebugRecordAssign ? { id, address, offset } : null,
         inlinedAt,
       },
       last,
@@ -117,15 +136,53 @@ export class RecordReader {
     else this.placed.push([last, pending]);
   }
 
-  /**
-   * Whether nothing is left of the memory of a variable that assignments are tracked of. Where it is, what is
-   * assigned is not all that changes it.
-   */
-  private isGone(address: number | undefined): boolean {
-    if (address === undefined) return false;
-    return (
-      typeof this.metadata.locate(address) !== "string" && this.metadata.record.code !== MetadataCode.Value
-    );
+  /** An instruction is linked to tracked assignments. @param id the metadata that links them; -1: it is not */
+  link(inst: Inst, id: number): void {
+    if (id >= 0) this.linked.set(inst, id);
+  }
+
+  /** The address of a tracked variable's memory, of which nothing may be left: then what is assigned is the variable. */
+  private addressOf(
+    { address }: TrackedAssignment,
+    valueAt: (id: number) => Value | undefined,
+  ): Value | "gone" | undefined {
+    if (address < 0 || typeof this.metadata.locate(address) === "string") return undefined;
+    if (this.metadata.record.code !== MetadataCode.Value) return "gone";
+    const value = valueAt(this.metadata.record.number(1));
+    return value?.valueKind === "undef" ? "gone" : value;
+  }
+
+  /** What tracked assignments say, by the records that they come from. */
+  private readAssignments(
+    valueAt: (id: number) => Value | undefined,
+    blocks: readonly Block[],
+    layout: DataLayout,
+  ): void {
+    const others = new Set<string>();
+    const all: Assignment[] = [];
+    for (const [anchor, pending] of this.placed) {
+      const { variable, expression, assignment, inlinedAt } = pending;
+      if (expression === null) continue;
+      const instance = `${this.origins.variable(variable)} ${this.origins.instance(this.fn, variable, inlinedAt ?? null)}`;
+      const address = assignment === null ? "gone" : this.addressOf(assignment, valueAt);
+      if (assignment === null || address === "gone") {
+        others.add(instance);
+        continue;
+      }
+      const steps = assignment.offset < 0 ? null : this.nodes.nodeOf(assignment.offset, "DIExpression");
+      const isPlain = steps !== null && steps.operations.length === 0;
+      const list = expressionOf(expression) ?? noExpression;
+      const read = {
+        expression: list,
+        id: assignment.id,
+        address: isPlain ? address : undefined,
+        anchor,
+        instance,
+      };
+      all.push(read);
+      this.assignments.set(pending, read);
+    }
+    if (all.length > 0) this.memory = new Assignments(all, blocks, layout, this.linked, others);
   }
 
   /** The next instruction was read. */
@@ -136,13 +193,36 @@ export class RecordReader {
   }
 
   /** Gives instructions their records. @param valueAt a value by its number @returns whether there are any */
-  finish(valueAt: (id: number) => Value | undefined): boolean {
+  finish(valueAt: (id: number) => Value | undefined, blocks: readonly Block[], layout: DataLayout): boolean {
+    if (this.placed.some(([, { assignment }]) => assignment !== null))
+      this.readAssignments(valueAt, blocks, layout);
     for (const [inst, pending] of this.placed) {
-      const record = this.made(pending, valueAt);
+      const assignment = this.assignments.get(pending);
+      const record =
+        assignment === undefined ? this.made(pending, valueAt) : this.assigned(assignment, pending);
+      if (record === null) continue;
       if (inst.debug === null) inst.debug = [record];
       else inst.debug.push(record);
     }
     return this.placed.length > 0;
+  }
+
+  /** @returns null: it says nothing new */
+  private assigned(assignment: Assignment, { variable, inlinedAt }: Pending): DebugRecord | null {
+    const { origins, fn } = this;
+    const number = origins.variable(variable);
+    const origin = origins.instance(fn, variable, inlinedAt ?? null);
+    const home = this.memory!.homeOf(assignment);
+    if (home !== null) {
+      if (this.declared.has(assignment.instance)) return null;
+      this.declared.add(assignment.instance);
+      return new DebugRecord(number, noExpression, [home], true, origin);
+    }
+    const memory = this.memory!.memoryOf(assignment);
+    const expression = memory === null ? assignment.expression : inMemory(assignment, memory);
+    const record = new DebugRecord(number, expression, memory === null ? [] : [memory.alloca], false, origin);
+    if (memory === null) record.forget();
+    return record;
   }
 
   private made(

@@ -361,9 +361,10 @@ export class FunctionReader {
     const body = new Body();
     body.blocks = this.blocks;
     checkBlocks(body, this.fn);
-    if (this.records?.finish((id) => (id < this.next ? (this.values.get(id) as Value) : undefined)) === true)
-      body.hasDebug = true;
     if (this.attachmentBlock >= 0) this.readAttachments();
+    const valueAt = (id: number): Value | undefined =>
+      id < this.next ? (this.values.get(id) as Value) : undefined;
+    if (this.records?.finish(valueAt, body.blocks, this.module.dataLayout) === true) body.hasDebug = true;
     this.markAddressTaken(body);
     return body;
   }
@@ -383,6 +384,7 @@ export class FunctionReader {
         const inst = this.insts[record[0]!];
         if (inst === undefined) throw this.malformed("metadata of a missing instruction");
         if (inst !== null && attachments.length > 0) inst.hints = metadata.hints.hints(inst, attachments);
+        if (inst !== null) this.records?.link(inst, metadata.assignmentOf(record));
       }
     }
   }

@@ -60,6 +60,8 @@ export class MetadataReader implements MetadataGraph {
   readonly globalAttachments: number[][] = [];
   /** The number of the kind `dbg`; -1: nothing is attached by that name. */
   private debugKind = -1;
+  /** Of `DIAssignID`. */
+  private assignmentKind = -1;
   readonly hints = new HintReader(this);
   source = "";
   /** Entries of each named node. */
@@ -136,6 +138,7 @@ export class MetadataReader implements MetadataGraph {
   private addKind(reader: BitReader): void {
     const name = reader.count > 1 ? reader.text(1) : "";
     if (name === "dbg") this.debugKind = reader.number(0);
+    if (name === "DIAssignID") this.assignmentKind = reader.number(0);
     const fate = attachmentFates.get(name);
     if (fate === "read" || fate === "refused") this.kinds.set(reader.number(0), name);
   }
@@ -162,6 +165,13 @@ export class MetadataReader implements MetadataGraph {
     for (let i = from; i + 1 < record.length; i += 2)
       if (record[i] === this.debugKind) entries.push(record[i + 1]!);
     return entries;
+  }
+
+  /** The entry that links an instruction to assignments; -1: none. */
+  assignmentOf(record: readonly number[]): number {
+    for (let i = 1; i + 1 < record.length; i += 2)
+      if (record[i] === this.assignmentKind) return record[i + 1]!;
+    return -1;
   }
 
   /** The records of the METADATA_ATTACHMENT block whose header is at `pos`. */

@@ -363,6 +363,12 @@ export interface Composed {
   readonly described: number;
 }
 
+/** A location of all of a variable. */
+export const ofAll = (bytes: readonly number[]): Composed => ({
+  bytes,
+  described: Number.POSITIVE_INFINITY,
+});
+
 /** The location of a variable of which only parts have places. In bits. */
 export function composed(pieces: readonly Piece[]): Composed {
   const out = new Bytes();

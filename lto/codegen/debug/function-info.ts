@@ -17,6 +17,8 @@ import type { DescribedCall } from "./call-sites.js";
 export interface CodeRange {
   readonly begin: string;
   readonly end: string;
+  /** It has fewer bytes; none where nothing is known of that. */
+  readonly most?: number;
 }
 
 /** Line 0: not known. */

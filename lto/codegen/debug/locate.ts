@@ -13,7 +13,8 @@ import { fragmentOf, withoutFragment } from "../../ir/debug-records.js";
 import { isSlot, type MBlock, type MemOperand, type MFunction, type MInst, slotOf } from "../mir.js";
 import { lowWord } from "../register-set.js";
 import { OpFact } from "../target.js";
-import { type Composed, composed, locationBytes, type ValuePlace } from "./expressions.js";
+import { composed, locationBytes, ofAll, type ValuePlace } from "./expressions.js";
+import { joined } from "./joined-parts.js";
 import { type FunctionMarks, type MarkValue, type OneValue, partsOf, type VariableMark } from "./marks.js";
 
 /** Instructions, by their positions in the code, at which a location is right. */
@@ -119,7 +120,17 @@ type FollowedValue = Extract<OneValue, { kind: "value" }>;
 const followed = (of: MarkValue): readonly FollowedValue[] =>
   partsOf(of).filter((part) => part.kind === "value");
 
-const whole = (bytes: readonly number[]): Composed => ({ bytes, described: Number.POSITIVE_INFINITY });
+/** What a part of a mark's value is: of a value, the one that there is at the mark. */
+function partKey(part: OneValue): string {
+  switch (part.kind) {
+    case "value":
+      return `v${part.value}.${part.bits}`;
+    case "slot":
+      return `s${part.slot}`;
+    case "constant":
+      return `c${part.low},${part.high}.${part.bits}`;
+  }
+}
 
 /** A range that has begun, and the places that have been right since. */
 interface Open {
@@ -135,7 +146,9 @@ class Locator {
   private readonly all: VariableMark[] = [];
   /** Subject of each mark, by number. */
   private readonly markSubjects: number[] = [];
+  /** Marks that say the same have one number, so that it does not matter by which of them control comes. */
   private readonly markNumbers = new Map<VariableMark, number>();
+  private readonly saidBefore = new Map<string, number>();
   /** Numbers of the values that each mark names, in its order. */
   private readonly markValues: (readonly number[])[] = [];
   /** Dense numbers of values that marks name. */
@@ -199,7 +212,7 @@ class Locator {
     const fragment = fragmentOf(mark.expression);
     const key = `${mark.variable} ${mark.origin} ${fragment?.offset ?? ""}`;
     if (bytes === null) return;
-    const location = fragment === null ? whole(bytes) : composed([{ ...fragment, bytes }]);
+    const location = fragment === null ? ofAll(bytes) : composed([{ ...fragment, bytes }]);
     const known = declarations.get(key);
     if (known !== undefined) {
       if (known?.bytes.join() !== location.bytes.join()) declarations.set(key, null);
@@ -220,6 +233,13 @@ class Locator {
       this.subjectOf.set(key, (subject = this.subjects.length));
       this.subjects.push({ variable, origin, offset, size, overlaps: [] });
     }
+    const said = `${subject} ${mark.isDeclaration} ${partsOf(of).map(partKey).join(" ")} ${mark.expression.join()}`;
+    const known = this.saidBefore.get(said);
+    if (known !== undefined) {
+      this.markNumbers.set(mark, known);
+      return;
+    }
+    this.saidBefore.set(said, this.all.length);
     this.markNumbers.set(mark, this.all.length);
     this.all.push(mark);
     this.markSubjects.push(subject);
@@ -576,7 +596,7 @@ class Locator {
       found.push(place);
     }
     const bytes = locationBytes(found, withoutFragment(expression), isDeclaration);
-    if (bytes !== null) ranges.push({ from, to, endsInCall: !isKept, ...whole(bytes), registers: used });
+    if (bytes !== null) ranges.push({ from, to, endsInCall: !isKept, ...ofAll(bytes), registers: used });
   }
 
   /** Registers that hold nothing while a call runs. */
@@ -637,7 +657,7 @@ class Locator {
       const { variable, origin } = this.subjects[list[0]!]!;
       const parts = list.map((s) => ({ subject: this.subjects[s]!, ranges: ranges[s]! }));
       const isWhole = parts.length === 1 && parts[0]!.subject.size === Number.POSITIVE_INFINITY;
-      found.push({ variable, origin, ranges: isWhole ? parts[0]!.ranges : joined(parts), ...whole([]) });
+      found.push({ variable, origin, ranges: isWhole ? parts[0]!.ranges : joined(parts), ...ofAll([]) });
     }
     return found;
   }
@@ -648,44 +668,4 @@ function lowestSlot(places: Int32Array): number {
   for (let w = 1; w < places.length; w++)
     if (places[w] !== 0) return registerPlaces * (w - 1) + lowestBit(places[w]!);
   return nowhere;
-}
-
-interface Part {
-  readonly subject: Pick<Subject, "offset" | "size">;
-  readonly ranges: readonly LocatedRange[];
-}
-
-/** Ranges of a variable of which parts have ranges of their own. */
-function joined(parts: readonly Part[]): LocatedRange[] {
-  const ends = new Map<number, boolean>();
-  for (const { ranges } of parts)
-    for (const { from, to, endsInCall } of ranges) {
-      ends.set(from, ends.get(from) ?? false);
-      ends.set(to, (ends.get(to) ?? false) || endsInCall);
-    }
-  const places = [...ends.keys()].sort((a, b) => a - b);
-  const next = parts.map(() => 0);
-  const found: LocatedRange[] = [];
-  for (let i = 0; i + 1 < places.length; i++) {
-    const from = places[i]!;
-    const to = places[i + 1]!;
-    let endsInCall = false;
-    const pieces = parts.flatMap(({ subject, ranges }, p) => {
-      while (next[p]! < ranges.length && ranges[next[p]!]!.to <= from) next[p]!++;
-      const range = ranges[next[p]!];
-      if (range === undefined || range.from > from) return [];
-      if (range.endsInCall && range.to === to) endsInCall = true;
-      return [{ range, subject }];
-    });
-    if (pieces.length === 0) continue;
-    const [first] = pieces;
-    // All of it, by a mark of all of it.
-    const location =
-      first!.subject.size === Number.POSITIVE_INFINITY
-        ? whole(first!.range.bytes)
-        : composed(pieces.map(({ range, subject }) => ({ ...subject, bytes: range.bytes })));
-    const registers = pieces.reduce((all, { range }) => all | range.registers, 0);
-    found.push({ from, to, endsInCall, ...location, registers });
-  }
-  return found;
 }

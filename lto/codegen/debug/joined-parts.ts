@@ -1,0 +1,44 @@
+/** Ranges of a variable made of those of its parts. */
+import { composed, ofAll } from "./expressions.js";
+import type { LocatedRange } from "./locate.js";
+
+interface Part {
+  /** Bits; an infinite size: all of it. */
+  readonly subject: { readonly offset: number; readonly size: number };
+  readonly ranges: readonly LocatedRange[];
+}
+
+/** Ranges of a variable of which parts have ranges of their own. */
+export function joined(parts: readonly Part[]): LocatedRange[] {
+  const ends = new Map<number, boolean>();
+  for (const { ranges } of parts)
+    for (const { from, to, endsInCall } of ranges) {
+      ends.set(from, ends.get(from) ?? false);
+      ends.set(to, (ends.get(to) ?? false) || endsInCall);
+    }
+  const places = [...ends.keys()].sort((a, b) => a - b);
+  const next = parts.map(() => 0);
+  const found: LocatedRange[] = [];
+  for (let i = 0; i + 1 < places.length; i++) {
+    const from = places[i]!;
+    const to = places[i + 1]!;
+    let endsInCall = false;
+    const pieces = parts.flatMap(({ subject, ranges }, p) => {
+      while (next[p]! < ranges.length && ranges[next[p]!]!.to <= from) next[p]!++;
+      const range = ranges[next[p]!];
+      if (range === undefined || range.from > from) return [];
+      if (range.endsInCall && range.to === to) endsInCall = true;
+      return [{ range, subject }];
+    });
+    if (pieces.length === 0) continue;
+    const [first] = pieces;
+    // All of it, by a mark of all of it.
+    const location =
+      first!.subject.size === Number.POSITIVE_INFINITY
+        ? ofAll(first!.range.bytes)
+        : composed(pieces.map(({ range, subject }) => ({ ...subject, bytes: range.bytes })));
+    const registers = pieces.reduce((all, { range }) => all | range.registers, 0);
+    found.push({ from, to, endsInCall, ...location, registers });
+  }
+  return found;
+}
