@@ -352,7 +352,7 @@ export function highForms(): MInst[] {
   for (let op = V.Zero as number; op < opcodeCount; op++)
     for (const size of rowOf(op).sizes) {
       // Bitwise operations have other names then.
-      if (!reachesHigh(op, size, true) || widestForms.has(op)) continue;
+      if (!reachesHigh(op, size, { bw: true, vl: true }) || widestForms.has(op)) continue;
       formsOf(rowOf(op), size, mems).forEach((form, i) => {
         if (i % 3 !== 0) return;
         const { defs, uses } = form;

@@ -1,4 +1,4 @@
-/** Vector registers 16 to 31: used where EVEX encoding is there for all widths, never kept by calls, and never named by VEX. */
+/** Vector registers 16 to 31: used where EVEX encoding is there, never kept by calls, and never named by VEX. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -155,9 +155,26 @@ describe("vector registers 16 to 31", () => {
     expect(status).toBe(0);
   });
 
-  test("without AVX-512VL they are not there", async () => {
-    const kind = kinds["doubles"]!;
-    expect(await compiled(head + functionText("f", kind, "", "+avx512f"), "O2", "a.s")).not.toMatch(high);
+  test("without AVX-512VL they are of 64 bytes and of scalars", async () => {
+    const f = "+avx512f";
+    const quarter = (i: number): string =>
+      `%q${i} = shufflevector <16 x i32> %v${i}, <16 x i32> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+%s${i} = getelementptr <4 x i32>, ptr %p, i64 ${200 + i}
+store <4 x i32> %q${i}, ptr %s${i}, align 16
+%r${i} = add <16 x i32> %v${i}, %v${(i + 7) % count}`;
+    const text = [
+      functionText("whole", kinds["doubles"]!, "", f),
+      functionText("scalars", kinds["scalars"]!, call, f),
+      functionText("parts", { type: "<16 x i32>", body: quarter }, "", f),
+      functionText("halves", kinds["floats"]!, "", f),
+    ].join("");
+    const ours = await compiled(`${head}declare void @outside()\n${text}`, "O2", "a.s");
+    for (const name of ["whole", "parts"]) expect(bodyOf(ours, name)).toMatch(high);
+    expect(bodyOf(ours, "halves")).not.toMatch(high);
+    // What is copied out of one is all of it.
+    expect(bodyOf(ours, "parts")).toMatch(/vmovaps\t%zmm(1[6-9]|2\d|3[01]), %zmm\d\n/);
+    const only = "-Wa,-march=generic64+avx512f+fma";
+    expect((await run(["cc", "-c", only, path("a.s"), "-o", path("a.o")])).stderr).toBe("");
   });
 
   test("assembly names and changes them", async () => {

@@ -230,7 +230,7 @@ function pseudoText(inst: MInst, names: OperandNames): string {
       return `\txorps\t${name}, ${name}`;
     }
     case V.Zero as number: {
-      const name = register(inst.defs[0], 16, inst);
+      const name = register(inst.defs[0], inst.size === 64 ? 64 : 16, inst);
       return `\t${inst.defs[0]!.loc < XMM16 ? "vxorps" : "vpxord"}\t${name}, ${name}, ${name}`;
     }
     case X.TlsGetAddr:

@@ -22,15 +22,12 @@ import { breakPartialWrites } from "./partial-writes.js";
 
 const leaves = OpFact.Return | OpFact.TailCall;
 
-/** Whether the function's instructions of vector registers are in VEX encoding. */
-function isVexFunction({ fn }: MFunction): boolean {
-  return fn.kind === "function" && vectorFeatures(fn.attributes.fn).avx;
-}
-
 /** Rewrites a function after its frame is there. */
 export function finishVexCode(mf: MFunction): void {
-  if (!isVexFunction(mf)) return breakPartialWrites(mf);
-  for (const { insts } of mf.blocks) for (const inst of insts) useVexFinally(inst);
+  const features = mf.fn.kind === "function" ? vectorFeatures(mf.fn.attributes.fn) : null;
+  if (features === null || !features.avx) return breakPartialWrites(mf);
+  const vl = features.vl || !features.avx512;
+  for (const { insts } of mf.blocks) for (const inst of insts) useVexFinally(inst, vl);
   zeroUpperHalves(mf);
   if (mf.goal === "speed") freeOfLanes(mf);
 }

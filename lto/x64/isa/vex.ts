@@ -47,14 +47,19 @@ export function useVex(inst: MInst): void {
   if (rowOf(form).argument === packed && inst.size < 16) inst.size = 16;
 }
 
-/** The same for final code, where copies have their registers, and the last source may cost a byte. */
-export function useVexFinally(inst: MInst): void {
+/**
+ * The same for final code, where copies have their registers, and the last source may cost a byte.
+ * @param vl AVX-512VL is there, or no AVX-512 at all
+ */
+export function useVexFinally(inst: MInst, vl: boolean): void {
   if (vectorCopy(inst)) {
     inst.op = V.Movaps;
     if (inst.size < 16) inst.size = 16;
+    if (!vl && namesHigh(inst)) inst.size = 64;
     return;
   }
   useVex(inst);
+  if (!vl && namesHigh(inst)) moveWhole(inst);
   nameEvex(inst);
   const { op, uses, mem } = inst;
   // Of scalars the first source gives the lanes above.
@@ -64,11 +69,34 @@ export function useVexFinally(inst: MInst): void {
   if (isLong(second) && !isLong(first)) inst.uses = [second, first];
 }
 
+const isHigh = ({ loc }: RegOperand): boolean => loc >= XMM16;
+const namesHigh = ({ defs, uses }: MInst): boolean => defs.some(isHigh) || uses.some(isHigh);
+
 /** Where EVEX encoding has to be used, bitwise operations have the width of lanes in their name. */
 function nameEvex(inst: MInst): void {
-  const isHigh = ({ loc }: RegOperand): boolean => loc >= XMM16;
-  if (widestForms.has(inst.op) && (inst.defs.some(isHigh) || inst.uses.some(isHigh)))
-    inst.op = widestForms.get(inst.op)!;
+  if (widestForms.has(inst.op) && namesHigh(inst)) inst.op = widestForms.get(inst.op)!;
+}
+
+/** Zeroes, loads and stores that AVX-512F has no form of 16 and 32 bytes of: zeroed or filled is all of the register. */
+function moveWhole(inst: MInst): void {
+  const { size } = inst;
+  if (size === 64) return;
+  switch (inst.op) {
+    case V.Zero as number:
+      inst.size = 64;
+      break;
+    case V.Movaps as number:
+    case V.Movups as number:
+      inst.op = size === 16 ? V.Broadcasti32x4 : V.Broadcasti64x4;
+      inst.size = 64;
+      break;
+    case V.MovapsM as number:
+    case V.MovupsM as number:
+      inst.op = size === 16 ? V.Extracti32x4M : V.Extracti64x4M;
+      inst.size = 64;
+      inst.imm = 0;
+      break;
+  }
 }
 
 /** As what may be memory it takes a prefix of three bytes. */
