@@ -165,6 +165,52 @@ describe("a constant", () => {
   });
 });
 
+/** So many sums, in a loop, of what is in memory and one vector. */
+function vectorSums(name: string, sums: number, features: string): string {
+  const each = (text: (k: number) => string): string =>
+    Array.from({ length: sums }, (_, k) => text(k)).join("\n  ");
+  const odd = `<${[3, 1, 4, 1, 5, 9, 2, 6].map((n) => `i32 ${n}`).join(", ")}>`;
+  return `
+define void @${name}(ptr %p, i64 %n) "target-features"="${features}" {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i1, %loop ]
+  ${each((k) => `%s${k} = phi <8 x i32> [ zeroinitializer, %entry ], [ %t${k}, %loop ]`)}
+  ${each((k) => `%q${k} = getelementptr <8 x i32>, ptr %p, i64 ${k}`)}
+  ${each((k) => `%v${k} = load volatile <8 x i32>, ptr %q${k}`)}
+  ${each((k) => `%x${k} = xor <8 x i32> %v${k}, ${odd}`)}
+  ${each((k) => `%t${k} = add <8 x i32> %s${k}, %x${k}`)}
+  %i1 = add i64 %i, 1
+  %more = icmp ult i64 %i1, %n
+  br i1 %more, label %loop, label %end
+end:
+  ${each((k) => `store <8 x i32> %t${k}, ptr %q${k}`)}
+  ret void
+}
+`;
+}
+
+describe("a constant of vectors", () => {
+  const all512 = "+avx512f,+avx512vl,+avx512bw,+avx512dq";
+  const loop = (text: string, name: string): string =>
+    /^(\.L\w+):\n[\s\S]*?\tj\w+\t\1\n/m.exec(part(text, name))![0];
+  it("is in a register where the loop has room for it, else read by each operation", async () => {
+    const text = await compile(
+      vectorSums("few", 6, "+avx2") + vectorSums("many", 15, "+avx2") + vectorSums("wide", 15, all512),
+      "2",
+    );
+    expect(loop(text, "few")).not.toContain("(%rip)");
+    expect(loop(text, "many").match(/vxorps|vpxor/g)).toHaveLength(15);
+    expect(loop(text, "many").match(/xor.*\(%rip\)/g)).toHaveLength(15);
+    expect(loop(text, "wide")).not.toContain("(%rip)");
+  });
+  it("is read by each operation that would overwrite it, and for size", async () => {
+    expect(loop(await compile(vectorSums("few", 6, "+sse2"), "2"), "few")).toContain("(%rip)");
+    expect(loop(await compile(vectorSums("few", 6, "+avx2"), "z"), "few")).toContain("(%rip)");
+  });
+});
+
 describe("a sum that is the index of two addresses", () => {
   it.each(["2", "z"])("is part of them at -O%s where they have room and it cannot wrap", async (level) => {
     const text = await compile(indexes, level);

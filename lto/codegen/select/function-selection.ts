@@ -29,6 +29,7 @@ import {
 import { noRegisters, type RegisterSet } from "../register-set.js";
 import type { Convention, SelectOptions } from "../target.js";
 import { BlockMap } from "./blocks.js";
+import type { ConstantRoom } from "./constant-room.js";
 import { SelectionDebug } from "./debug.js";
 import { Emitter } from "./emitter.js";
 import { type AbiArgument, type ArgumentLayout, FunctionAbi } from "./function-abi.js";
@@ -104,6 +105,10 @@ export abstract class FunctionSelection {
   abstract isExpensive(value: Constant): boolean;
   /** Operations on numbers in floating point leave their operands as they are. */
   abstract readonly keepsFloats: boolean;
+  /** What loops have for constants of vectors; null: those are read from memory, or made, by each operation. */
+  get constantRoom(): ConstantRoom | null {
+    return null;
+  }
   /** Emits code for a constant, into a fresh register. */
   abstract materialize(value: Constant): VReg;
   /** Emits code for the address of a slot, and of what is so many bytes after its start, into a fresh register. */

@@ -19,6 +19,7 @@ import { type MBlock, MFunction } from "../mir.js";
 import type { SelectOptions, Target } from "../target.js";
 import { selectBr, selectCondBr, selectIndirectBr } from "./branches.js";
 import { constantHomes } from "./constant-homes.js";
+import { roomForConstants } from "./constant-room.js";
 import { countUses } from "./count-uses.js";
 import { forgetUndefined } from "./debug.js";
 import { intrinsicHasEffect } from "./effects.js";
@@ -72,10 +73,13 @@ export function selectFunction<S extends FunctionSelection>(
   });
   const sequence = [...order].sort((a, b) => rank[b.id]! - rank[a.id]!);
   const homes = goal === "speed" ? constantHomes(body.blocks, loops) : null;
+  const { constantRoom } = s;
+  const room =
+    homes !== null && constantRoom !== null ? roomForConstants(body.blocks, homes, constantRoom) : null;
   const extra = new Map<MBlock, MBlock[]>();
   for (const block of sequence) {
     const head = s.blocks.head(block);
-    if (homes !== null) s.code.constants.enterBlock(block.id, homes[block.id]!);
+    if (homes !== null) s.code.constants.enterBlock(block.id, homes[block.id]!, room?.[block.id] === 1);
     extra.set(head, selectBlock(s, block, head));
     if (block === body.blocks[0]) {
       s.at = block.insts[0]!;

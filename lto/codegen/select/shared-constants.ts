@@ -32,8 +32,15 @@ export class SharedConstants {
     this.blocks.set(key, (this.blocks.get(key) ?? 0) + 1);
   }
 
-  /** @param home the block that constants of the block are made in: itself, or one that dominates it and is lowered later */
-  enterBlock(block: number, home: number): void {
+  /** The loop around the current block has registers for constants of vectors. */
+  hasRoom = false;
+
+  /**
+   * @param home the block that constants of the block are made in: itself, or one that dominates it and is lowered later
+   * @param hasRoom the loop between them has registers for constants of vectors
+   */
+  enterBlock(block: number, home: number, hasRoom: boolean): void {
+    this.hasRoom = hasRoom;
     this.block = block;
     this.home = home;
     const constants = this.awaited.get(block);

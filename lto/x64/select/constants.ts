@@ -13,6 +13,7 @@ import {
   symbolOffset,
 } from "../../codegen/select/constants.js";
 import { isLocalSymbol } from "../../codegen/select/symbols.js";
+import type { DataLayout } from "../../ir/data-layout.js";
 import { constantGepOffset } from "../../ir/fold/addresses.js";
 import { Op } from "../../ir/instructions.js";
 import type { GlobalValue } from "../../ir/module.js";
@@ -38,6 +39,13 @@ export function sharedConstantKey(value: Constant): string | null {
     default:
       return null;
   }
+}
+
+/** The same of a vector, where a loop has a register for it: the number of its zeros, or its bytes. */
+export function vectorKey(layout: DataLayout, value: Constant): string | null {
+  if (value.type.kind !== "vector" || value.valueKind === "undef") return null;
+  const bytes = constantBytes(layout, value);
+  return bytes === null ? null : `v${bytes.every((b) => b === 0) ? bytes.length : bytes.join()}`;
 }
 
 /** Takes a move of 10 bytes. */

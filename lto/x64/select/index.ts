@@ -22,7 +22,7 @@ import { RAX, RDX, XMM0 } from "../isa/registers.js";
 import { describePlaces, layoutArguments, resultPlaces } from "./abi.js";
 import { branchOn, selectIndirectBranch } from "./branch.js";
 import { selectCall, selectRet } from "./call.js";
-import { isExpensive, materialize, sharedConstantKey } from "./constants.js";
+import { isExpensive, materialize, sharedConstantKey, vectorKey } from "./constants.js";
 import { selectEntry } from "./entry.js";
 import { writesFramePointer } from "./inline-asm.js";
 import { selectInst } from "./instructions.js";
@@ -57,7 +57,7 @@ class X64Selection extends Selector {
   // ── Values ──
 
   sharedConstantKey(value: Constant): string | null {
-    return sharedConstantKey(value);
+    return sharedConstantKey(value) ?? (this.code.constants.hasRoom ? vectorKey(this.layout, value) : null);
   }
   isExpensive(value: Constant): boolean {
     return isExpensive(value);

@@ -1,6 +1,7 @@
 /** What lowering of any kind makes x86-64 code with: registers of its classes, and common instructions. */
 
 import { type MBlock, type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
+import type { ConstantRoom } from "../../codegen/select/constant-room.js";
 import { FunctionSelection, type SelectionInput } from "../../codegen/select/function-selection.js";
 import { UnsupportedError } from "../../ir/errors.js";
 import { isPlainAccess, Op } from "../../ir/instructions.js";
@@ -8,11 +9,13 @@ import { type Intrinsic, intrinsicOf, intrinsics } from "../../ir/intrinsics.js"
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
 import { allFeatures } from "../isa/features.js";
+import { hasHighRegisters } from "../isa/high-registers.js";
 import { memory } from "../isa/memory-operand.js";
 import { type Cc, JumpMark, X } from "../isa/ops.js";
 import { GPR, XMM } from "../isa/registers.js";
 import { type VectorFeatures, vectorFeatures } from "../isa/vector-features.js";
 import { useVex } from "../isa/vex.js";
+import { vectorKey } from "./constants.js";
 import { VarArgs } from "./var-args.js";
 
 /** Those that end in a conditional move. */
@@ -23,6 +26,8 @@ const conditionalMoves: ReadonlySet<Intrinsic> = new Set([
   intrinsics.umax,
   intrinsics.abs,
 ]);
+
+const vectorKinds: ReadonlySet<string> = new Set(["float", "double", "half", "bfloat", "fp128", "vector"]);
 
 export abstract class Selector extends FunctionSelection {
   readonly features: ReadonlySet<string>;
@@ -54,6 +59,16 @@ export abstract class Selector extends FunctionSelection {
 
   get keepsFloats(): boolean {
     return this.vectorFeatures.avx;
+  }
+
+  /** Operations with two operands would overwrite the constant. */
+  override get constantRoom(): ConstantRoom | null {
+    if (!this.vectorFeatures.avx) return null;
+    return {
+      registers: hasHighRegisters(this.mf.fn) ? 32 : 16,
+      inVector: ({ kind }) => vectorKinds.has(kind),
+      key: (value) => vectorKey(this.layout, value),
+    };
   }
 
   // ── Registers ──

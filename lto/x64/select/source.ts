@@ -83,7 +83,7 @@ export function foldLowEnd(s: Selector, value: Value, bytes: number): MemOperand
 export function setVectorSource(s: Selector, inst: MInst, value: Value, size: number): void {
   if (isConstant(value) && value.valueKind !== "undef") {
     const bytes = constantBytes(s.layout, value);
-    if (bytes !== null && bytes.length === size && bytes.some((b) => b !== 0)) {
+    if (bytes !== null && bytes.length === size && bytes.some((b) => b !== 0) && !s.code.constants.hasRoom) {
       inst.mem = poolMem(bytes);
       return;
     }
