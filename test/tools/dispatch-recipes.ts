@@ -13,10 +13,11 @@ export interface TimedCommand {
 
 export interface DispatchRecipe {
   readonly name: string;
-  /** A source package of Debian, or packages with sources in them and a folder there. */
+  /** A source package of Debian; packages with sources in them and a folder there; or a repository, whose checkout has to be named. */
   readonly source:
     | { readonly debian: string }
-    | { readonly packages: readonly string[]; readonly folder: string };
+    | { readonly packages: readonly string[]; readonly folder: string }
+    | { readonly repository: string };
   readonly build: string;
   /** The library's own tests. */
   readonly check: string;
@@ -93,6 +94,47 @@ export const dispatchRecipes: readonly DispatchRecipe[] = [
       },
     ],
     needs: ["autoreconf", "libtoolize", "make"],
+  },
+  {
+    name: "libdeflate",
+    // Debian's of 2022 asks clang for builtins in a way that today's does not answer, and so has no functions for processors.
+    source: { repository: "https://github.com/ebiggers/libdeflate" },
+    build: [
+      'cmake -B build -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O3 -DLIBDEFLATE_BUILD_TESTS=ON -DCMAKE_AR="$(command -v $AR)" -DCMAKE_RANLIB="$(command -v $RANLIB)"',
+      "cmake --build build -j$JOBS",
+      "$CC $CFLAGS -I. $DRIVERS/libdeflate.c build/libdeflate.a $LDFLAGS -o drive",
+      "head -c 200000 lib/deflate_compress.c > data",
+    ].join("\n"),
+    check: "WRAPPER= TESTDATA=$PWD/data sh scripts/exec_tests.sh build/programs",
+    timed: [
+      { title: "inflate", command: "./drive decompress 700", reaches: "^deflate_decompress_bmi2" },
+      { title: "CRC-32", command: "./drive crc32 50000", reaches: "^crc32_x86_v?pclmulqdq" },
+      { title: "Adler-32", command: "./drive adler32 60000", reaches: "^adler32_x86" },
+    ],
+    needs: ["cmake", "make"],
+  },
+  {
+    name: "zlib-ng",
+    source: { repository: "https://github.com/zlib-ng/zlib-ng" },
+    build: [
+      // It keeps the functions for processors out of link-time optimisation where -fno-lto is an option.
+      'cmake -B build -DCMAKE_BUILD_TYPE=Release -DFNO_LTO_AVAILABLE=OFF -DCMAKE_AR="$(command -v $AR)" -DCMAKE_RANLIB="$(command -v $RANLIB)"',
+      "cmake --build build -j$JOBS",
+      "$CC $CFLAGS -Ibuild $DRIVERS/zlib-ng.c build/libz-ng.a $LDFLAGS -o drive",
+    ].join("\n"),
+    check: "cd build && ctest -j$JOBS",
+    timed: [
+      {
+        title: "fastest",
+        command: "./drive compress 250 1",
+        reaches: "^(slide_hash|compare256|longest_match)_avx",
+      },
+      { title: "level 6", command: "./drive compress 25 6", reaches: "^longest_match_avx2" },
+      { title: "inflate", command: "./drive decompress 700", reaches: "^inflate_fast_avx2" },
+      { title: "CRC-32", command: "./drive crc32 40000", reaches: "^crc32_(fold_)?v?pclmulqdq" },
+      { title: "Adler-32", command: "./drive adler32 50000", reaches: "^adler32_avx" },
+    ],
+    needs: ["cmake", "make"],
   },
   {
     name: "memchr (Rust)",

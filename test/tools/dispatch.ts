@@ -19,7 +19,7 @@ import { systemCompiler } from "./toolchain.js";
 const usage = `usage: npm run dispatch -- [library…] [options]
   library        of ${dispatchRecipes.map(({ name }) => name.split(" ")[0]).join(", ")} (default: all)
   --rounds N     runs of each side, of which the least counts (default 7)
-  --source DIR   of the one library that is named, instead of Debian's
+  --source DIR   of the one library that is named, instead of Debian's; without it, libraries that Debian does not have are left out
   --out FILE     put what was measured in a file of figures, beside what it has of others
   --jobs N       jobs of a build at a time`;
 
@@ -51,6 +51,7 @@ const environments = {
     CFLAGS: "-O3 -flto",
     LDFLAGS: "-flto",
     AR: "ar",
+    RANLIB: "ranlib",
     RUSTFLAGS: rust(["linker-plugin-lto", "linker=tsc-cc", "link-arg=-Wl,--tsc-lto=-O3"]),
   },
   clang: {
@@ -77,6 +78,7 @@ const path = `${commandsOnPath("dispatch")}:${process.env["PATH"]}`;
 async function sourceOf({ source }: DispatchRecipe): Promise<string> {
   if (values["source"] !== undefined) return String(values["source"]);
   if ("debian" in source) return debianSource(source.debian);
+  if ("repository" in source) throw new Error(`no --source of ${source.repository}`);
   const dir = cacheDir("packaged", source.packages[0]!);
   if (!existsSync(join(dir, "usr"))) {
     await mustRun(["apt-get", "-q", "download", ...source.packages], { cwd: dir });
@@ -172,6 +174,10 @@ async function measure(
 const figures: Record<string, DispatchFigure> = {};
 
 for (const recipe of chosen) {
+  if ("repository" in recipe.source && values["source"] === undefined) {
+    console.log(`skip ${recipe.name}: no --source of ${recipe.source.repository}`);
+    continue;
+  }
   const missing = [...recipe.needs, "gdb"].filter((name) => findProgram(name) === undefined);
   if (missing.length > 0) {
     console.log(`skip ${recipe.name}: no ${missing.join(", ")}`);
