@@ -4,6 +4,7 @@ import { resultRoom } from "./frame/convention.js";
 import { pairConstraints, storeAsmOutput } from "./legalize/assembly.js";
 import { vectorsOf } from "./legalize/avx.js";
 import { multiplyAdd } from "./legalize/avx-intrinsics.js";
+import { convertHalf } from "./legalize/half.js";
 import { maskAssembly } from "./legalize/mask-assembly.js";
 import { exchangePair, hasPairExchange } from "./legalize/pair-exchange.js";
 import { roundingMode, roundToInteger, setRoundingMode } from "./legalize/rounding.js";
@@ -16,6 +17,7 @@ export const x64Lowering: LoweringTarget = {
   vectorsOf,
   vaArg: lowerVAArg,
   pairConstraints,
+  convertHalf,
   maskAssembly,
   hasPairExchange,
   exchangePair,

@@ -45,7 +45,8 @@ const hasWide = flags.has("avx512f");
 // What the assembler takes: nothing that the features do not have, which a machine that has more would run. To LLVM, AVX-512 has FMA.
 const extensions = new Set(chosen.flatMap((i) => vectorLevels[i]!.features.split(",")));
 if (extensions.has("+avx512f")) for (const brought of ["+fma", "+f16c"]) extensions.add(brought);
-const onlyThese = `-Wa,-march=generic64${[...extensions].join("")}`;
+const assemblerNames = [...extensions].join("").replace(/avx512(?=vbmi2|bitalg|vpopcntdq|vnni)/g, "avx512_");
+const onlyThese = `-Wa,-march=generic64${assemblerNames}`;
 
 const each = Number(values["each"]);
 const first = Number(values["seed"]);

@@ -203,10 +203,12 @@ export function floatConvert(l: Lowering, from: Type, to: Type, v: Value): Value
     return floatConvert(l, floatType, to, l.cast(Op.BitCast, bits, floatType));
   }
   if (from.kind === "half") {
-    const single = l.library("__extendhfsf2", floatType, [v]);
+    const single = l.target.convertHalf(l, v, floatType) ?? l.library("__extendhfsf2", floatType, [v]);
     return floatConvert(l, floatType, to, single);
   }
   if (to.kind === "bfloat") return toBfloat(l, from, to, v);
+  const half = to.kind === "half" && from === floatType ? l.target.convertHalf(l, v, to) : null;
+  if (half !== null) return half;
   const name = `__${widens ? "extend" : "trunc"}${modeSuffix(from)}${modeSuffix(to)}2`;
   return l.library(name, to, [v]);
 }

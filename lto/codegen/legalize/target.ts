@@ -54,6 +54,8 @@ export interface LegalizerTarget {
   roundToInteger(l: Lowering, name: string, value: Value): Value | null;
   /** a·b + c of floats or doubles, rounded once; null where there is no instruction. */
   multiplyAdd(l: Lowering, a: Value, b: Value, c: Value): Value | null;
+  /** A half as a float, or a float rounded to a half; null where there is no instruction. */
+  convertHalf(l: Lowering, value: Value, to: Type): Value | null;
   /** Sets it. @param mode 0 … 3 in that encoding, an i32 */
   setRoundingMode(l: Lowering, mode: Value): void;
 }

@@ -13,7 +13,7 @@ import { type MBlock, type MFunction, MInst } from "../../codegen/mir.js";
 import { includesSet } from "../../codegen/register-set.js";
 import { OpFact } from "../../codegen/target.js";
 import { opFacts, opFormat } from "../isa/op-info.js";
-import { Format, JumpMark } from "../isa/ops.js";
+import { Format, JumpMark, X } from "../isa/ops.js";
 import { XMM0, XMM16, xmmMask } from "../isa/registers.js";
 import { vectorFeatures } from "../isa/vector-features.js";
 import { useVexFinally } from "../isa/vex.js";
@@ -27,10 +27,17 @@ export function finishVexCode(mf: MFunction): void {
   const features = mf.fn.kind === "function" ? vectorFeatures(mf.fn.attributes.fn) : null;
   if (features === null || !features.avx) return breakPartialWrites(mf);
   const vl = features.vl || !features.avx512;
-  for (const { insts } of mf.blocks) for (const inst of insts) useVexFinally(inst, vl);
+  for (const block of mf.blocks) {
+    block.insts = block.insts.filter((inst) => !isIdleCopy(inst));
+    for (const inst of block.insts) useVexFinally(inst, vl);
+  }
   zeroUpperHalves(mf);
   if (mf.goal === "speed") freeOfLanes(mf);
 }
+
+/** Of a register to itself: seen as of another size, it is the same to whoever reads it. Peepholes only know copies that are not in VEX form. */
+const isIdleCopy = ({ op, defs, uses }: MInst): boolean =>
+  op === X.Copy && defs[0]!.loc === uses[0]!.loc && defs[0]!.loc >= XMM0;
 
 const vectorRegisters = 16;
 

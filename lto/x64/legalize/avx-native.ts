@@ -18,6 +18,7 @@ import { nativeCast } from "./avx-cast.js";
 import { maskFrom, maskLike } from "./avx-masks.js";
 import { alike, bytesOf, constantLanes, halvesOf, isWide, splatOf, vex } from "./avx-registers.js";
 import { nativeShuffle } from "./avx-shuffle.js";
+import { halfArithmetic } from "./half.js";
 import { lowerHalves, type QuadOperations, quadProduct } from "./quad-products.js";
 import { compareFloats as compareBySse } from "./vectors-arith.js";
 import { extensionsOf } from "./vectors-extensions.js";
@@ -99,7 +100,9 @@ function binary(
     case Op.FSub:
     case Op.FMul:
     case Op.FDiv:
-      return shape.lane.isFloat ? each((x, y) => l.bin(op, x, y, flags)) : null;
+      return shape.lane.isFloat
+        ? each((x, y) => l.bin(op, x, y, flags))
+        : halfArithmetic(l, op, type, [a, b], flags);
     case Op.Mul:
       if (!hasIntegers(a, avx2) || shape.laneBits === 8) return null;
       if (shape.laneBits === 64 && shape.isExact) return multiplyQuads(l, left, right, null);
