@@ -35,7 +35,9 @@ ret i64 %r
 `,
   );
   writeFileSync(path("a.ll"), `target triple = "x86_64-unknown-linux-gnu"\n${defined.join("")}`);
-  const linked = await tscLto(["-Oz", "-r", "--no-outline", "--verify", path("a.ll"), "-o", path("a.s")]);
+  const linked = await tscLto(["-Oz", "-r", "--no-outline", "--verify", path("a.ll"), "-o", path("a.s")], {
+    cwd: folder,
+  });
   expect(linked.err).toBe("");
   const text = readFileSync(path("a.s"), "latin1");
   for (const field of fields) {
