@@ -4,12 +4,13 @@
  * A getelementptr with a variable index whose stride addressing does not multiply by becomes a multiplication and a
  * byte-wise getelementptr `base + product + offset`; with several variable indices, a chain of them. The
  * multiplication is shared by all addresses of a block with the same index and stride: fields of one array
- * element. Where the index is a field of bits, the field moves instead (scaled-field.ts). Values do not change: getelementptr multiplies and adds modulo 2^64 too.
+ * element. So it is by elements at constant distances, as rounds of a loop have them that was written out: the constants become
+ * part of the offset, where that leaves fewer products. Where the index is a field of bits, the field moves instead (scaled-field.ts). Values do not change: getelementptr multiplies and adds modulo 2^64 too.
  * Linear in the instructions.
  */
 
 import type { DataLayout } from "../../ir/data-layout.js";
-import { type Body, type Inst, type InstWith, makeInst, Op } from "../../ir/instructions.js";
+import { type Body, Flag, type Inst, type InstWith, makeInst, Op } from "../../ir/instructions.js";
 import { raw } from "../../ir/raw.js";
 import { arrayType, i8, i64, type Type } from "../../ir/types.js";
 import { constI64, constInt, isConstant, type Value } from "../../ir/values.js";
@@ -25,13 +26,22 @@ interface Term {
   readonly index: Value;
   readonly stride: number;
 }
+interface Terms {
+  readonly offset: number;
+  readonly terms: readonly Term[];
+}
+
+/** Sums of sums. */
+const deepest = 4;
+/** Offsets of addresses are numbers of 32 bits. */
+const largestOffset = 2 ** 30;
 
 type IsScale = (stride: number) => boolean;
 /** Steps by bytes twice: the first index counts as offset, the second may be a variable. */
 const bytes = arrayType(1, i8);
 
 /** Offset and variable terms; null for what selection handles, or has to handle, as it is. */
-function termsOf(layout: DataLayout, gep: Gep, isScale: IsScale): { offset: number; terms: Term[] } | null {
+function termsOf(layout: DataLayout, gep: Gep, isScale: IsScale): Terms | null {
   if (gep.type.kind !== "ptr" || gep.operands[0]!.type.kind !== "ptr") return null;
   const terms: Term[] = [];
   let offset = 0;
@@ -59,10 +69,56 @@ function termsOf(layout: DataLayout, gep: Gep, isScale: IsScale): { offset: numb
   return { offset, terms };
 }
 
+/** An index as another one and a constant, where it is that sum as a number of 64 bits, too. */
+function sumOf(index: Value): { readonly root: Value; readonly plus: number } {
+  let root = index;
+  let plus = 0;
+  for (let depth = 0; depth < deepest && root.valueKind === "inst" && root.op === Op.Add; depth++) {
+    const [rest, by] = root.operands as readonly [Value, Value];
+    if (by.valueKind !== "int" || Math.abs(by.num) > largestOffset) break;
+    if (root.type.bits !== 64 && (root.flags & Flag.Nsw) === 0) break;
+    root = rest;
+    plus += by.num;
+  }
+  return { root, plus };
+}
+
+/** By index that others are sums with, and stride: the constants, where there are several. */
+class Distances {
+  private readonly known = new Map<Value, Map<number, Set<number>>>();
+
+  add({ terms }: Terms): void {
+    for (const { index, stride } of terms) {
+      const { root, plus } = sumOf(index);
+      let ofRoot = this.known.get(root);
+      if (ofRoot === undefined) this.known.set(root, (ofRoot = new Map()));
+      const found = ofRoot.get(stride);
+      if (found === undefined) ofRoot.set(stride, new Set([plus]));
+      else found.add(plus);
+    }
+  }
+
+  /** The terms with constants as part of the offset, where products are shared for that. */
+  applied({ offset, terms }: Terms, isScale: IsScale): Terms {
+    let sum = offset;
+    const applied = terms.map((term): Term => {
+      const { root, plus } = sumOf(term.index);
+      const moved = sum + plus * term.stride;
+      if (isScale(term.stride) || Math.abs(moved) > largestOffset) return term;
+      if (this.known.get(root)!.get(term.stride)!.size < 2) return term;
+      sum = moved;
+      return { index: root, stride: term.stride };
+    });
+    return { offset: sum, terms: applied };
+  }
+}
+
 /** What one block has computed already. */
 class Rewriter {
   readonly out: Inst[] = [];
   private readonly products = new Map<Value, Map<number, Value>>();
+  /** Addresses, by what was added to which. */
+  private readonly steps = new Map<Value, Map<Value, Map<number, Value>>>();
 
   constructor(
     private readonly block: Body["blocks"][number],
@@ -105,6 +161,23 @@ class Rewriter {
     return this.emit(makeInst(Op.Mul, i64, [index, constI64(stride)], null));
   }
 
+  private stepped(base: Value, term: Term, type: Type): Value {
+    const { index, stride } = term;
+    let ofBase = this.steps.get(base);
+    if (ofBase === undefined) this.steps.set(base, (ofBase = new Map()));
+    let ofIndex = ofBase.get(index);
+    if (ofIndex === undefined) ofBase.set(index, (ofIndex = new Map()));
+    let address = ofIndex.get(stride);
+    if (address === undefined) {
+      const isScaled = this.isScale(stride) && index.type.bits === 64;
+      const operands = isScaled ? [base, index] : [base, this.product(term)];
+      const elementType = isScaled && stride > 1 ? arrayType(stride, i8) : i8;
+      address = this.emit(makeInst(Op.GetElementPtr, type, operands, { elementType }));
+      ofIndex.set(stride, address);
+    }
+    return address;
+  }
+
   /** Replaces the operands of `gep` by base, offset and the last product; earlier terms are added to the base. */
   split(gep: Gep, offset: number, terms: readonly Term[]): void {
     let base = gep.operands[0]!;
@@ -112,10 +185,7 @@ class Rewriter {
     const sorted = [...terms].sort((a, b) => Number(this.isScale(b.stride)) - Number(this.isScale(a.stride)));
     const last = sorted.pop()!;
     for (const term of sorted) {
-      const step = this.isScale(term.stride) && term.index.type.bits === 64;
-      const operands = step ? [base, term.index] : [base, this.product(term)];
-      const elementType = step && term.stride > 1 ? arrayType(term.stride, i8) : i8;
-      base = this.emit(makeInst(Op.GetElementPtr, gep.type, operands, { elementType }));
+      base = this.stepped(base, term, gep.type);
     }
     raw(gep).operands = [base, constI64(offset), this.product(last)];
     // Read-only for the IR's users; here the instruction becomes another one in place.
@@ -130,20 +200,26 @@ function splitAddressesOf(body: Body, layout: DataLayout, isScale: IsScale): num
   let uses: Map<Inst, number> | null = null;
   const isOnly = (inst: Inst): boolean => (uses ??= countUses(body)).get(inst) === 1;
   for (const block of body.blocks) {
-    let rewriter: Rewriter | null = null;
-    for (let i = 0; i < block.insts.length; i++) {
-      const inst = block.insts[i]!;
+    const found = new Map<Inst, Terms>();
+    const distances = new Distances();
+    for (const inst of block.insts) {
       const parts = inst.op === Op.GetElementPtr ? termsOf(layout, inst, isScale) : null;
-      if (parts !== null && rewriter === null) {
-        rewriter = new Rewriter(block, isScale, isOnly);
-        for (let k = 0; k < i; k++) rewriter.out.push(block.insts[k]!);
-      }
-      if (parts !== null) {
-        rewriter!.split(inst as Gep, parts.offset, parts.terms);
-        split++;
-      } else rewriter?.out.push(inst);
+      if (parts === null) continue;
+      found.set(inst, parts);
+      distances.add(parts);
     }
-    if (rewriter !== null) raw(block).insts = rewriter.out;
+    if (found.size === 0) continue;
+    const rewriter = new Rewriter(block, isScale, isOnly);
+    for (const inst of block.insts) {
+      const parts = found.get(inst);
+      if (parts === undefined) rewriter.out.push(inst);
+      else {
+        const { offset, terms } = distances.applied(parts, isScale);
+        rewriter.split(inst as Gep, offset, terms);
+        split++;
+      }
+    }
+    raw(block).insts = rewriter.out;
   }
   return split;
 }
