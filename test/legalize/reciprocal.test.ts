@@ -1,6 +1,11 @@
 /** Reciprocals against division, at the dividends where a wrong one shows: next to multiples, and at the ends. */
 import { expect, it } from "vitest";
-import { longReciprocal, reciprocal, signedReciprocal } from "../../lto/codegen/lowering/reciprocal.js";
+import {
+  longReciprocal,
+  reciprocal,
+  signedReciprocal,
+  wideReciprocal,
+} from "../../lto/codegen/lowering/reciprocal.js";
 import { Random } from "../support/random.js";
 
 const random = new Random(20);
@@ -54,12 +59,36 @@ it("divide unsigned numbers", () => {
   expect(reciprocal(7n, 32)).toBeNull();
 });
 
-it("divide signed numbers", () => {
+it("divide unsigned numbers of up to 64 bits", () => {
+  let short = 0;
   const wrong: string[] = [];
-  for (const d of divisors(32)) {
-    const { multiplier, shift } = signedReciprocal(d);
-    if (multiplier >> 32n !== 0n) wrong.push(`${d}: ${multiplier}`);
-    for (const n of dividends(d, 31))
+  for (const bits of [33, 48, 63, 64])
+    for (const d of divisors(bits)) {
+      const found = wideReciprocal(d, bits);
+      const long = longReciprocal(d, bits);
+      if (long.multiplier >> BigInt(bits) !== 1n) wrong.push(`${d}: ${long.multiplier}`);
+      if (found !== null) {
+        short++;
+        if (found.multiplier >> 64n !== 0n || found.shift < 64 || found.shift > 127)
+          wrong.push(`${d}: ${found.multiplier} >> ${found.shift}`);
+      }
+      for (const n of dividends(d, bits)) {
+        if (found !== null && (n * found.multiplier) >> BigInt(found.shift) !== n / d)
+          wrong.push(`${n} / ${d}`);
+        if ((n * long.multiplier) >> BigInt(long.shift) !== n / d) wrong.push(`${n} / ${d}, long`);
+      }
+    }
+  expect(wrong).toEqual([]);
+  expect(short).toBeGreaterThan(200);
+  expect(wideReciprocal(7n, 64)).toBeNull();
+});
+
+it.each([32, 64])("divide signed numbers of %s bits", (bits) => {
+  const wrong: string[] = [];
+  for (const d of divisors(bits)) {
+    const { multiplier, shift } = signedReciprocal(d, bits);
+    if (multiplier >> BigInt(bits) !== 0n) wrong.push(`${d}: ${multiplier}`);
+    for (const n of dividends(d, bits - 1))
       for (const x of [n, -n, -n - 1n])
         if (((x * multiplier) >> BigInt(shift)) + (x < 0n ? 1n : 0n) !== x / d) wrong.push(`${x} / ${d}`);
   }

@@ -46,7 +46,7 @@ function memoryOf(align: number): MemoryData {
 const byteElement = { elementType: i8 };
 
 /** Call data of a plain C call to a declaration. */
-function callDataOf(fn: Func, count: number, attributes: AttributeList = noAttributeList): CallData {
+export function callDataOf(fn: Func, count: number, attributes: AttributeList = noAttributeList): CallData {
   return {
     functionType: fn.valueType,
     callingConvention: 0,

@@ -1,16 +1,17 @@
 /**
- * divide-by-constants: divisions of up to 32 bits by constants become multiplications by reciprocals, signed ones by powers
- * of two shifts; for speed.
+ * divide-by-constants: divisions by constants become multiplications by reciprocals, signed ones by powers of two shifts; for
+ * speed.
  *
  *     %q = udiv i32 %x, 10       %w = zext i32 %x to i64;  %p = mul i64 %w, 3435973837;  %s = lshr i64 %p, 35;  trunc
  *     %r = urem i32 %x, 10  →    %q · 10 subtracted from %x, with the quotient of the same block
  *
- * Why here: after legalisation, so that all types are registers'. A division takes 10 to 40 cycles, a multiplication 3 or 4;
- * for size it is shorter. Divisions of 64 bits stay: they would need the upper half of a product.
+ * Why here: after legalisation, so that all types are registers'. A division takes 10 to 90 cycles, a multiplication 3 or 4;
+ * for size it is shorter. Of 64 bits the quotient is in the upper half of the product.
  *
  * Right by the theorems in reciprocal.ts, which hold for every dividend of the width. Reciprocals of 33 bits take
  *   t = (x · (m - 2^32)) >> 32;  q = (t + ((x - t) >> 1)) >> (shift - 33)
- * where no sum leaves 32 bits, since t <= x. Signed, the product is negative just where the dividend is (it is not zero
+ * where no sum leaves 32 bits, since t <= x; those of 65 bits likewise. The upper half of a signed product is that of the unsigned
+ * one, less the multiplier where the dividend is negative, which counts as 2^64 more there. Signed, the product is negative just where the dividend is (it is not zero
  * there), and the quotient by -d is that by d with the other sign. Signed powers of two: adding d - 1 to what is negative makes
  * rounding down rounding towards zero.
  * Breaks if: the divisor is 0 or 1 or -1, or the least number (left alone), or the dividend is read as undef, another value at
@@ -23,10 +24,12 @@ import { i64, type Type } from "../../ir/types.js";
 import { constInt, isConstant, type Value } from "../../ir/values.js";
 import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
+import { callDataOf } from "../legalize/emitter.js";
+import { umulWide } from "../legalize/internal.js";
 import type { LoweringContext } from "./context.js";
-import { longReciprocal, reciprocal, signedReciprocal } from "./reciprocal.js";
+import { longReciprocal, reciprocal, signedReciprocal, wideReciprocal } from "./reciprocal.js";
 
-type BinaryOp = Op.Add | Op.Sub | Op.Mul | Op.LShr | Op.AShr | Op.Shl;
+type BinaryOp = Op.Add | Op.And | Op.Sub | Op.Mul | Op.LShr | Op.AShr | Op.Shl;
 
 const isPowerOfTwo = (n: bigint): boolean => (n & (n - 1n)) === 0n;
 
@@ -40,7 +43,7 @@ function divisorOf({ op, type, operands }: Inst): bigint {
   const magnitude = divisor < 0n ? -divisor : divisor;
   if (magnitude < 2n || magnitude >> BigInt(type.bits - 1) !== 0n) return 0n;
   if (isPowerOfTwo(magnitude)) return isSigned ? divisor : 0n;
-  return type.bits <= 32 ? divisor : 0n;
+  return type.bits <= 64 ? divisor : 0n;
 }
 
 /** What a block becomes. */
@@ -66,6 +69,14 @@ class Rewriter {
     return a.type === type ? a : this.emit(makeInst(op, type, [a], null) as Inst);
   }
 
+  /** The upper half of the product of two unsigned numbers of 64 bits. */
+  private upper(a: Value, multiplier: bigint): Value {
+    const operands = [umulWide, a, constInt(i64, BigInt.asIntN(64, multiplier))];
+    const data = callDataOf(umulWide, 2);
+    const product = this.emit(makeInst(Op.Call, umulWide.valueType.result, operands, data));
+    return this.emit(makeInst(Op.ExtractValue, i64, [product], [1]));
+  }
+
   /** What the division gives. */
   divide(inst: Inst, divisor: bigint): Value {
     const a = inst.operands[0]!;
@@ -83,24 +94,33 @@ class Rewriter {
 
   private unsigned(a: Value, divisor: bigint): Value {
     const { type } = a;
-    let found = reciprocal(divisor, type.bits);
+    const isWide = type.bits === 64;
+    const find = isWide ? wideReciprocal : reciprocal;
+    let found = find(divisor, type.bits);
     let dividend = a;
     if (found === null && (divisor & 1n) === 0n) {
       // A dividend of fewer bits has a shorter one.
       let zeros = 1;
       while (((divisor >> BigInt(zeros)) & 1n) === 0n) zeros++;
-      found = reciprocal(divisor >> BigInt(zeros), type.bits - zeros);
+      found = find(divisor >> BigInt(zeros), type.bits - zeros);
       if (found !== null) dividend = this.shift(Op.LShr, a, zeros);
     }
+    if (found !== null && isWide)
+      return this.shift(Op.LShr, this.upper(dividend, found.multiplier), found.shift - 64);
     if (found !== null) {
       const product = this.bin(Op.Mul, this.cast(Op.ZExt, dividend, i64), found.multiplier);
       return this.cast(Op.Trunc, this.shift(Op.LShr, product, found.shift), type);
     }
-    const { multiplier, shift } = longReciprocal(divisor, 32);
-    const product = this.bin(Op.Mul, this.cast(Op.ZExt, a, i64), multiplier - (1n << 32n));
-    const upper = this.cast(Op.Trunc, this.shift(Op.LShr, product, 32), type);
+    const bits = isWide ? 64 : 32;
+    const { multiplier, shift } = longReciprocal(divisor, bits);
+    const rest = multiplier - (1n << BigInt(bits));
+    const upper = isWide ? this.upper(a, rest) : this.upperOfNarrow(a, rest);
     const half = this.shift(Op.LShr, this.bin(Op.Sub, a, upper), 1);
-    return this.shift(Op.LShr, this.bin(Op.Add, upper, half), shift - 33);
+    return this.shift(Op.LShr, this.bin(Op.Add, upper, half), shift - bits - 1);
+  }
+  private upperOfNarrow(a: Value, multiplier: bigint): Value {
+    const product = this.bin(Op.Mul, this.cast(Op.ZExt, a, i64), multiplier);
+    return this.cast(Op.Trunc, this.shift(Op.LShr, product, 32), a.type);
   }
 
   private signed(a: Value, divisor: bigint): Value {
@@ -112,8 +132,14 @@ class Rewriter {
       const sign = log === 1 ? a : this.shift(Op.AShr, a, type.bits - 1);
       const bias = this.shift(Op.LShr, sign, type.bits - log);
       quotient = this.shift(Op.AShr, this.bin(Op.Add, a, bias), log);
+    } else if (type.bits === 64) {
+      const { multiplier, shift } = signedReciprocal(magnitude, 64);
+      const sign = this.shift(Op.AShr, a, 63);
+      const more = this.bin(Op.And, sign, BigInt.asIntN(64, multiplier));
+      const upper = this.bin(Op.Sub, this.upper(a, multiplier), more);
+      quotient = this.bin(Op.Sub, this.shift(Op.AShr, upper, shift - 64), sign);
     } else {
-      const { multiplier, shift } = signedReciprocal(magnitude);
+      const { multiplier, shift } = signedReciprocal(magnitude, 32);
       const product = this.bin(Op.Mul, this.cast(Op.SExt, a, i64), multiplier);
       const below = this.cast(Op.Trunc, this.shift(Op.AShr, product, shift), type);
       const sign = this.cast(Op.Trunc, this.shift(Op.LShr, product, 63), type);

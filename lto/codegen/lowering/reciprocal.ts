@@ -34,12 +34,26 @@ export function longReciprocal(divisor: bigint, bits: number): Reciprocal {
 }
 
 /**
- * For -2^31 <= n < 2^31: n / divisor, rounded towards zero, = (n · m) >> shift, rounded down, and one more for n < 0.
- * The product has 64 bits with its sign.
- * @param divisor at least 3, at most 2^31 - 1, no power of two
+ * The reciprocal of `divisor` with the least shift, 64 or more, for dividends below 2^bits, whose multiplier has 64 bits; null:
+ * there is none.
+ * @param divisor at least 2, below 2^bits
  */
-export function signedReciprocal(divisor: bigint): Reciprocal {
+export function wideReciprocal(divisor: bigint, bits: number): Reciprocal | null {
+  for (let shift = 64; ; shift++) {
+    const power = 1n << BigInt(shift);
+    const multiplier = power / divisor + 1n;
+    if (multiplier >> 64n !== 0n) return null;
+    if (multiplier * divisor - power <= 1n << BigInt(shift - bits)) return { multiplier, shift };
+  }
+}
+
+/**
+ * For -2^(bits-1) <= n < 2^(bits-1): n / divisor, rounded towards zero, = (n · m) >> shift, rounded down, and one more for n < 0.
+ * The product has twice as many bits with its sign, the multiplier no more than `bits` and none.
+ * @param divisor at least 3, below 2^(bits-1), no power of two
+ */
+export function signedReciprocal(divisor: bigint, bits: number): Reciprocal {
   const log = (divisor - 1n).toString(2).length;
-  const shift = 32 + log - 1;
+  const shift = bits + log - 1;
   return { multiplier: (1n << BigInt(shift)) / divisor + 1n, shift };
 }
