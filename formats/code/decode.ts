@@ -83,11 +83,9 @@ export interface MachineInst {
   readonly upwardReads: RegisterParts;
   /** What is read for flags alone: the bits that a shift loses. */
   readonly flagReads: RegisterParts;
-  readonly readsFlags: boolean;
-  /** All flags get new values. */
-  readonly writesFlags: boolean;
-  /** Some flag may get a new value. */
-  readonly changesFlags: boolean;
+  /** Status flags that it reads, and all flags that may get new values, as RflagsBits. */
+  readonly flagsRead: number;
+  readonly flagsWritten: number;
   /** Registers that may be written, one bit each. */
   readonly changes: number;
   /** Of a relative branch: from the end of the instruction. */
@@ -115,8 +113,8 @@ export const goesOn = ({ flow }: MachineInst): boolean =>
   flow === Flow.Next || flow === Flow.Call || flow === Flow.CallIndirect || flow === Flow.Branch;
 
 /** It only takes room. */
-export const doesNothing = ({ flow, changes, changesFlags, stack }: MachineInst): boolean =>
-  flow === Flow.Next && changes === 0 && !changesFlags && stack === StackOp.Other;
+export const doesNothing = ({ flow, changes, flagsWritten, stack }: MachineInst): boolean =>
+  flow === Flow.Next && changes === 0 && flagsWritten === 0 && stack === StackOp.Other;
 
 /** What stands for control that goes on after the last instruction of a function. @param branch bytes that it skips */
 export const jumpOfNoLength = (branch: number): MachineInst => ({ ...noLength, branch });
@@ -137,9 +135,8 @@ const noLength: MachineInst = {
   upward: -1,
   upwardReads: none,
   flagReads: none,
-  readsFlags: false,
-  writesFlags: false,
-  changesFlags: false,
+  flagsRead: 0,
+  flagsWritten: 0,
   changes: 0,
   branch: 0,
   ripDisplacement: null,
@@ -508,9 +505,8 @@ function describe(inst: Instruction, info: InstructionInfo): MachineInst {
     upward,
     upwardReads: upward >= 0 ? { low: reads.low, high: reads.high } : { low: 0, high: 0 },
     flagReads: shifted,
-    readsFlags: inst.rflagsRead !== 0,
-    changesFlags: inst.rflagsModified !== 0,
-    writesFlags: (inst.rflagsModified & statusFlags) === statusFlags,
+    flagsRead: inst.rflagsRead & statusFlags,
+    flagsWritten: inst.rflagsModified,
     changes: changes & ~(1 << RSP),
     branch: near ? Number(BigInt.asIntN(64, inst.nearBranchTarget - inst.nextIP)) : 0,
     ripDisplacement: inst.isIpRelMemoryOperand

@@ -133,7 +133,8 @@ export function findLostRegisters(
   };
   /** From after an instruction to before it. */
   const across = (inst: MachineInst, spills: boolean): void => {
-    const demanded = f === 1 && inst.changesFlags ? all : demandedParts(inst.upward, l, h);
+    const asked = f & inst.flagsWritten;
+    const demanded = asked !== 0 ? all : demandedParts(inst.upward, l, h);
     if (inst.stack === StackOp.Exchange || inst.stack === StackOp.ExchangeHalf) {
       l = swapBits(swapBits(l, inst.target, inst.source), 16 + inst.target, 16 + inst.source);
       h = swapBits(h, inst.target, inst.source);
@@ -144,14 +145,13 @@ export function findLostRegisters(
       else if (inst.stack !== StackOp.Push || inst.source !== 0) {
         l |= inst.reads.low | (inst.upwardReads.low & demanded.low);
         h |= inst.reads.high | (inst.upwardReads.high & demanded.high);
-        if (f === 1) {
+        if (asked !== 0) {
           l |= inst.flagReads.low;
           h |= inst.flagReads.high;
         }
       }
     }
-    if (inst.writesFlags) f = 0;
-    if (inst.readsFlags) f = 1;
+    f = (f & ~inst.flagsWritten) | inst.flagsRead;
   };
   /**
    * From after the code of an outlined function, as if it stood where it is called, to before it.

@@ -258,6 +258,17 @@ describe("violations", () => {
     expect(kept("movw (%rdi), %cx\npinsrw $1, %ecx, %xmm0\nmovd %xmm0, %eax\nsarl $1, %eax")).toBe(0);
     expect(kept("movd %ecx, %xmm0\nmovd %xmm0, %eax\nsarl $1, %eax")).toBe(1);
   });
+  it("flags need what they are made of, each as far as it is asked for", () => {
+    const kept = (code: string): number => {
+      const text = `${fn("f", "xorl %ecx, %ecx\nret")}${fn("g", `call f\nmovb (%rdi), %cl\norl %edx, %ecx\n${code}\n1: movb %cl, (%rdi)\nret`)}`;
+      return messages(text, [claim("g", [call("f", RCX)])]).length;
+    };
+    expect(kept("jne 1f\nnop")).toBe(1);
+    expect(kept("decl %edx\njne 1f\nnop")).toBe(0);
+    // The carry flag is as it was before.
+    expect(kept("decl %edx\njbe 1f\nnop")).toBe(1);
+    expect(kept("subl $1, %edx\njbe 1f\nnop")).toBe(0);
+  });
   it("nothing is kept in the register that a conversion with VEX takes its upper lanes from", () => {
     const kept = (code: string): number => {
       const text = `${fn("f", "xorps %xmm15, %xmm15\nret")}${fn("g", `call f\n${code}\nret`)}`;
