@@ -44,19 +44,26 @@ export interface ChangedBlocks<T, B> {
   readonly now: readonly B[];
 }
 
+function isSame<T>(a: readonly T[], b: readonly T[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
 export function changedBlocks<T, B extends Holder<T>>(
   before: readonly Former<T, B>[],
   blocks: readonly B[],
 ): ChangedBlocks<T, B> {
+  if (
+    before.length === blocks.length &&
+    before.every(([block, insts], b) => block === blocks[b] && isSame(insts, block.insts))
+  )
+    return { before: [], now: [] };
   const here = new Set(blocks);
   const changed: Former<T, B>[] = [];
   for (const former of before) {
     const [block, insts] = former;
-    const isSame =
-      here.has(block) &&
-      block.insts.length === insts.length &&
-      insts.every((inst, i) => inst === block.insts[i]);
-    if (isSame) here.delete(block);
+    if (here.has(block) && isSame(insts, block.insts)) here.delete(block);
     else changed.push(former);
   }
   return { before: changed, now: blocks.filter((block) => here.has(block)) };
@@ -65,7 +72,10 @@ export function changedBlocks<T, B extends Holder<T>>(
 /** Where each instruction is: its block, and its number there. */
 export function placesIn<T, B extends Holder<T>>(blocks: readonly B[]): ReadonlyMap<T, readonly [B, number]> {
   const places = new Map<T, readonly [B, number]>();
-  for (const block of blocks) for (const [i, inst] of block.insts.entries()) places.set(inst, [block, i]);
+  for (const block of blocks) {
+    const { insts } = block;
+    for (let i = 0; i < insts.length; i++) places.set(insts[i]!, [block, i]);
+  }
   return places;
 }
 

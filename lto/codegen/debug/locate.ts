@@ -44,7 +44,7 @@ export interface LocatedVariable {
 const mostFacts = 1 << 24;
 const nowhere = -1;
 const nothing: readonly [] = [];
-const noPlaces = new Int32Array(0);
+const noPlaces: number[] = [];
 /** Locations are numbered: registers, then spill slots, as many as there are bits in the words of a value's set. */
 const registerPlaces = 32;
 
@@ -137,7 +137,7 @@ interface Open {
   readonly from: number;
   readonly mark: number;
   /** As in `State`, of each value that the mark names; none: the caller may know it. */
-  readonly places: Int32Array;
+  readonly places: number[];
 }
 
 class Locator {
@@ -435,11 +435,11 @@ class Locator {
     const toSlot = this.stores.has(inst.op) && uses.length === 1 && slot >= 0;
     let stored: readonly number[] = [];
     const kept = this.mf.target.instructions.bytesKept(inst);
-    if (mem === null && kept > 0) moved = [[defs[0]!.loc, this.held(this.numberOf(uses[0]!.loc), kept)]];
+    if (mem === null && kept > 0) moved = this.moving(this.numberOf(uses[0]!.loc), kept, defs[0]!.loc);
     else if (mem === null && inst.op === this.swap && defs.length === 2 && uses.length === 2)
       moved = uses.map(({ loc }, i) => [defs[i]!.loc, this.held(this.numberOf(loc), inst.size)] as const);
     else if (slot >= 0 && defs.length === 1 && (kept > 0 || this.loads.has(inst.op)))
-      moved = [[defs[0]!.loc, this.held(slot, kept > 0 ? kept : inst.size)]];
+      moved = this.moving(slot, kept > 0 ? kept : inst.size, defs[0]!.loc);
     else if (toSlot) stored = this.held(this.numberOf(uses[0]!.loc), inst.size);
 
     if (extra?.kind === "call" && extra.noReturn) for (let r = 0; r < registerPlaces; r++) this.clear(r);
@@ -447,9 +447,11 @@ class Locator {
     else if (!this.isMarkOnly(fact))
       for (let rest = lowWord(writes(inst)); rest !== 0; rest &= rest - 1) this.clear(lowestBit(rest));
     if (mem !== null) this.writeMemory(inst, fact, mem, slot);
-    for (const k of stored) this.hold(k, slot);
-    for (const [to, values] of moved) for (const k of values) this.hold(k, this.numberOf(to));
-    for (const def of defs) {
+    if (stored.length > 0) for (const k of stored) this.hold(k, slot);
+    for (let i = 0; i < moved.length; i++)
+      for (const k of moved[i]![1]) this.hold(k, this.numberOf(moved[i]![0]));
+    for (let i = 0; i < defs.length; i++) {
+      const def = defs[i]!;
       if (def.vreg < 0 || isSlot(def.loc)) continue;
       const k = this.numbers.get(this.marks.rootOf(def.vreg));
       if (k === undefined || moved.some(([to, values]) => to === def.loc && values.includes(k))) continue;
@@ -469,9 +471,14 @@ class Locator {
     return (fact & (OpFact.Entry | OpFact.Undefined)) !== 0;
   }
 
+  /** What a location holds of so many bytes or less comes to another one. */
+  private moving(from: number, bytes: number, to: number): readonly (readonly [number, readonly number[]])[] {
+    const values = this.held(from, bytes);
+    return values.length === 0 ? nothing : [[to, values]];
+  }
   private held(location: number, size: number): readonly number[] {
-    const holders = location < 0 ? undefined : this.holders[location];
-    return holders?.filter((k) => this.neededBytes[k]! <= size) ?? [];
+    const holders = location < 0 ? nothing : this.holders[location]!;
+    return holders.length === 0 ? nothing : holders.filter((k) => this.neededBytes[k]! <= size);
   }
   private forgetAll(): void {
     for (let location = 0; location < this.holders.length; location++) this.clear(location);
@@ -583,12 +590,12 @@ class Locator {
       let register = nowhere;
       let slot = nowhere;
       if (part.kind === "value") {
-        const own = places.subarray(next, (next += this.words));
+        const own = places[next]!;
         // Rather one that the call leaves alone.
-        const kept = own[0]! & ~(called === null ? 0 : this.changedBy(called));
-        slot = lowestSlot(own);
-        if (kept === 0 && slot < 0 && own[0] !== 0) isKept = false;
-        register = lowestBit(kept !== 0 ? kept : slot >= 0 ? 0 : own[0]!);
+        const kept = own & ~(called === null ? 0 : this.changedBy(called));
+        slot = lowestSlot(places, next + 1, (next += this.words));
+        if (kept === 0 && slot < 0 && own !== 0) isKept = false;
+        register = lowestBit(kept !== 0 ? kept : slot >= 0 ? 0 : own);
         if (register >= 0) used |= 1 << register;
       }
       const place = this.placeOf(part, register, slot);
@@ -610,11 +617,15 @@ class Locator {
     const values = this.markValues[mark]!;
     if (values.length === 0) return { from, mark, places: noPlaces };
     const { words } = this;
-    const places = new Int32Array(words * values.length);
+    // Typed arrays of a word or two would cost several times as much.
+    const places: number[] = [];
     for (let i = 0; i < values.length; i++) {
       let has = 0;
-      for (let w = 0; w < words; w++)
-        has |= places[i * words + w] = this.state.places[values[i]! * words + w]!;
+      for (let w = 0; w < words; w++) {
+        const own = this.state.places[values[i]! * words + w]!;
+        places.push(own);
+        has |= own;
+      }
       if (has === 0 && !this.isArrival[values[i]!]!) return null;
     }
     return { from, mark, places };
@@ -663,9 +674,9 @@ class Locator {
   }
 }
 
-/** The first slot among a value's places; -1: there is none. */
-function lowestSlot(places: Int32Array): number {
-  for (let w = 1; w < places.length; w++)
-    if (places[w] !== 0) return registerPlaces * (w - 1) + lowestBit(places[w]!);
+/** The first slot among a value's places, which are words from one number to before another; -1: there is none. */
+function lowestSlot(places: readonly number[], from: number, to: number): number {
+  for (let w = from; w < to; w++)
+    if (places[w] !== 0) return registerPlaces * (w - from) + lowestBit(places[w]!);
   return nowhere;
 }

@@ -13,17 +13,16 @@ function above(node: DebugNode, name: string): DebugNode | null {
  */
 export function checkChains(nodes: readonly FieldNode[]): void {
   for (const name of ["scope", "inlinedAt"]) {
-    const fine = new Set<DebugNode>();
-    for (const start of nodes) {
-      const walked = new Set<DebugNode>();
-      let at: DebugNode | null = start;
-      while (at !== null && !fine.has(at)) {
-        if (walked.has(at))
-          throw new InputError(`malformed debug information: ${at.kind} is in its own ${name}`);
-        walked.add(at);
+    /** By which walk each node was passed first. */
+    const passed = new Map<DebugNode, number>();
+    for (let walk = 0; walk < nodes.length; walk++) {
+      let at: DebugNode | null = nodes[walk]!;
+      while (at !== null && !passed.has(at)) {
+        passed.set(at, walk);
         at = above(at, name);
       }
-      for (const node of walked) fine.add(node);
+      if (at !== null && passed.get(at) === walk)
+        throw new InputError(`malformed debug information: ${at.kind} is in its own ${name}`);
     }
   }
 }

@@ -158,33 +158,43 @@ export class Uniquer {
   }
 }
 
-/** The fields that name nodes, and what they name. */
-function* naming(
-  node: FieldNode,
-): Generator<readonly [name: string, DebugNode | readonly (DebugNode | null)[]]> {
-  const fields = node as unknown as Mutable;
-  for (const [name, { type }] of fieldsOf(node.kind)) {
-    const value = fields[name];
-    if (
-      (type === "node" || type === "nodes" || type === "size") &&
-      typeof value === "object" &&
-      value !== null
-    )
-      yield [name, value as DebugNode | readonly (DebugNode | null)[]];
+/** The names of fields that may name nodes, by kind. */
+const namingFields = new Map<FieldNode["kind"], readonly string[]>();
+function namesIn(kind: FieldNode["kind"]): readonly string[] {
+  let names = namingFields.get(kind);
+  if (names === undefined) {
+    names = [...fieldsOf(kind)].flatMap(([name, { type }]) =>
+      type === "node" || type === "nodes" || type === "size" ? [name] : [],
+    );
+    namingFields.set(kind, names);
   }
+  return names;
+}
+
+/** What a field names; null: nothing. */
+function named(fields: Mutable, name: string): DebugNode | readonly (DebugNode | null)[] | null {
+  const value = fields[name];
+  return typeof value === "object" ? (value as DebugNode | readonly (DebugNode | null)[] | null) : null;
 }
 
 function mapFields(node: FieldNode, map: (operand: DebugNode) => DebugNode): void {
   const fields = node as unknown as Mutable;
-  for (const [name, value] of naming(node))
+  for (const name of namesIn(node.kind)) {
+    const value = named(fields, name);
+    if (value === null) continue;
     fields[name] =
       "kind" in value ? map(value) : value.map((operand) => (operand === null ? null : map(operand)));
+  }
 }
 
 /** The nodes that fields name, as often as they do. */
 function operandsOf(node: FieldNode): DebugNode[] {
   const operands: DebugNode[] = [];
-  for (const [, value] of naming(node))
-    for (const operand of "kind" in value ? [value] : value) if (operand !== null) operands.push(operand);
+  for (const name of namesIn(node.kind)) {
+    const value = named(node as unknown as Mutable, name);
+    if (value === null) continue;
+    if ("kind" in value) operands.push(value);
+    else for (const operand of value) if (operand !== null) operands.push(operand);
+  }
   return operands;
 }
