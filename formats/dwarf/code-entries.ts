@@ -333,7 +333,7 @@ export class CodeEntries implements Scopes {
     common: Common | null,
     isInlined = false,
   ): void {
-    for (const child of instance.children) {
+    for (const child of this.inSourceOrder(instance.children, retained)) {
       if (child.call !== null && child.scope.kind === "DISubprogram") {
         this.inlined(child, entry, unit, range);
         continue;
@@ -350,6 +350,25 @@ export class CodeEntries implements Scopes {
       this.scope(child, block, { unit, range, common, retained, isInlined });
     }
   }
+
+  /**
+   * Blocks stand in the order of the source in each copy of a subprogram, not in that of the code: who counts them, as
+   * `llvm-dwarfdump --statistics` does, takes the same block for another one else.
+   */
+  private inSourceOrder(
+    children: readonly ScopeInstance[],
+    retained: Retained | null,
+  ): readonly ScopeInstance[] {
+    if (retained === null || children.length < 2) return children;
+    let ranks = this.ranksOf.get(retained);
+    if (ranks === undefined) {
+      ranks = new Map([...retained.keys()].map((scope, rank) => [scope, rank]));
+      this.ranksOf.set(retained, ranks);
+    }
+    const rankOf = ({ scope }: ScopeInstance): number => ranks.get(scope) ?? Number.MAX_SAFE_INTEGER;
+    return [...children].sort((a, b) => rankOf(a) - rankOf(b));
+  }
+  private readonly ranksOf = new Map<Retained, ReadonlyMap<DebugNode, number>>();
 
   private hasVariables(child: ScopeInstance, retained: Retained, isInlined: boolean): boolean {
     if ((child.variables ?? []).length + (child.labels ?? []).length > 0) return true;
