@@ -244,6 +244,24 @@ describe("bit manipulation", () => {
     expect(stdout.toString()).toBe("");
     expect(status).toBe(0);
   });
+  test("counts of bits are zero above", async () => {
+    const count = (width: number): string =>
+      `declare i${width} @llvm.ctpop.i${width}(i${width})
+define i32 @f${width}(i${width} %a) "target-features"="+popcnt" {
+  %r = call i${width} @llvm.ctpop.i${width}(i${width} %a)
+  %z = zext i${width} %r to i32
+  ret i32 %z
+}
+`;
+    writeFileSync(input, head + count(8) + count(16));
+    expect((await tscLto([input, "-r", "-O2", "-o", assembly], { cwd: folder })).err).toBe("");
+    expect(readFileSync(assembly, "utf8").match(/\t(?:movz|popcnt|and)\w*/g)).toEqual([
+      "\tmovzbl",
+      "\tpopcntl",
+      "\tmovzwl",
+      "\tpopcntl",
+    ]);
+  });
   test("intrinsics that the features do not allow are refused", async () => {
     writeFileSync(input, program.replaceAll("+bmi2,", ""));
     const { err } = await tscLto([input, "-r", "-O2", "-o", assembly], { cwd: folder });

@@ -43,6 +43,7 @@ const loops = `
 declare i32 @count(i32)
 ${nested("quiet", "")}
 ${nested("calling", "call i32 @count(i32 1)")}
+${nested("asking", 'call void asm sideeffect "nop", "~{rbx}"()')}
 define void @one_after_another(ptr %p, i64 %n, i64 %m) {
 entry:
   br label %first
@@ -147,8 +148,8 @@ describe("a constant", () => {
     text = await compile(loops, "2");
   });
 
-  it("is made in front of the outermost loop without calls", () => {
-    expect(labelsBefore(part(text, "quiet"), constant)).toBe(0);
+  it("is made in front of the outermost loop without calls, assembly being none", () => {
+    for (const name of ["quiet", "asking"]) expect(labelsBefore(part(text, name), constant)).toBe(0);
   });
   it("is made in a loop with calls, in front of the inner one", () => {
     expect(labelsBefore(part(text, "calling"), constant)).toBe(1);

@@ -112,6 +112,8 @@ const expandLoad: IntrinsicHandler = (l, call, args) => {
   const element = call.type.element;
   const size = l.layout.allocSize(element);
   let pointer = l.value(args[0]!);
+  const direct = l.vectors.expandLoad?.(l, call.type, pointer, args[1]!, args[2]!) ?? null;
+  if (direct !== null) return direct;
   const bits = laneBits(l, args[1]!);
   const rest = l.vectors.elements(l, call.type, l.parts(args[2]!));
   const lanes = rest.map((parts, i) => {
@@ -128,8 +130,9 @@ const expandLoad: IntrinsicHandler = (l, call, args) => {
 const compressStore: IntrinsicHandler = (l, _call, args) => {
   const type = args[0]!.type;
   const size = l.layout.allocSize(type.element);
-  const values = l.vectors.elements(l, type, l.parts(args[0]!));
   let pointer = l.value(args[1]!);
+  if (l.vectors.compressStore?.(l, args[0]!, pointer, args[2]!) === true) return [];
+  const values = l.vectors.elements(l, type, l.parts(args[0]!));
   const bits = laneBits(l, args[2]!);
   values.forEach((parts, i) => {
     pointer = whenSet(l, bits[i]!, [pointer], () => {

@@ -85,6 +85,10 @@ export interface VectorTarget {
   maskedLoad?(l: Lowering, type: Type, pointer: Value, mask: Value, rest: Value): Parts | null;
   /** Stores the lanes that a mask chooses; false: there is no instruction for it. */
   maskedStore?(l: Lowering, value: Value, pointer: Value, mask: Value): boolean;
+  /** Loads what the lanes that a mask chooses are next to each other in memory; null: there is no instruction for it. */
+  expandLoad?(l: Lowering, type: Type, pointer: Value, mask: Value, rest: Value): Parts | null;
+  /** Stores the lanes that a mask chooses next to each other; false: there is no instruction for it. */
+  compressStore?(l: Lowering, value: Value, pointer: Value, mask: Value): boolean;
   /** The bits of a vector as parts of one integer of the same width. */
   toBits(l: Lowering, type: Type, parts: Parts): Parts;
   fromBits(l: Lowering, type: Type, bits: Parts): Parts;

@@ -11,7 +11,8 @@ import { intrinsicOf } from "../../ir/intrinsics.js";
 
 const isTrueCall = (block: Block): boolean =>
   block.insts.some((inst) => {
-    if (!isCall(inst)) return false;
+    // Assembly says which registers it takes.
+    if (!isCall(inst) || inst.operands[0]!.valueKind === "asm") return false;
     const intrinsic = intrinsicOf(inst.operands[0]!);
     return intrinsic === null || intrinsic.name.startsWith("mem");
   });

@@ -1,4 +1,4 @@
-/** Accesses of the lanes that a mask chooses, by its bits. */
+/** Accesses of the lanes that a mask chooses, by its bits: where they are, or next to each other in memory. */
 import type { Lowering, Parts } from "../../codegen/legalize/lowering.js";
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
@@ -46,5 +46,42 @@ export function evexMaskedStore(l: Lowering, value: Value, pointer: Value, mask:
     storeUnderMask(l, laneMoves[bitsOf(part.type.element)]!, count, own, part, l.offset(pointer, at));
     at += bytesOf(part.type);
   });
+  return true;
+}
+
+/** A vector of one register whose lanes AVX-512F packs: what several registers pack is not in one place. */
+const isPacked = (l: Lowering, type: Type, { features }: Evex): boolean =>
+  isMaskable(type, features) && bitsOf(type.element) >= 32 && l.partTypes(type).length === 1;
+
+const packName = (kind: "compress" | "expand", type: Type): string =>
+  `vp${kind}${bitsOf(type.element) === 32 ? "d" : "q"}`;
+
+export function evexExpandLoad(
+  l: Lowering,
+  type: Type,
+  pointer: Value,
+  mask: Value,
+  rest: Value,
+  evex: Evex,
+): Parts | null {
+  if (!isPacked(l, type, evex)) return null;
+  const word = wordOf(l, evex.avx, mask.type, l.parts(mask));
+  const other = l.parts(rest)[0]!;
+  const kept = other.valueKind === "undef" || other.valueKind === "zero" ? null : other;
+  const part = l.partTypes(type)[0]!;
+  return [loadUnderMask(l, packName("expand", part), part, word, kept, pointer)];
+}
+
+export function evexCompressStore(
+  l: Lowering,
+  value: Value,
+  pointer: Value,
+  mask: Value,
+  evex: Evex,
+): boolean {
+  if (!isPacked(l, value.type, evex)) return false;
+  const word = wordOf(l, evex.avx, mask.type, l.parts(mask));
+  const part = l.parts(value)[0]!;
+  storeUnderMask(l, packName("compress", part.type), part.type.count, word, part, pointer);
   return true;
 }

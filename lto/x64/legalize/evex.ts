@@ -15,7 +15,7 @@ import type { VectorFeatures } from "../isa/vector-features.js";
 import { bytesOf, halveParts, isWidest, widestOf, widestParts } from "./avx-registers.js";
 import { nativeEvexIntrinsic } from "./evex-intrinsics.js";
 import { byHalves, knownWord, maskOfWord, whileHalved } from "./evex-masks.js";
-import { evexMaskedLoad, evexMaskedStore } from "./evex-memory.js";
+import { evexCompressStore, evexExpandLoad, evexMaskedLoad, evexMaskedStore } from "./evex-memory.js";
 import { nativeEvexOperation } from "./evex-native.js";
 import type { Evex } from "./evex-parts.js";
 import { shapeOf } from "./vectors-shape.js";
@@ -94,6 +94,8 @@ export function evexTarget(features: VectorFeatures, avx: VectorTarget): VectorT
     maskedStore: (l, value, pointer, mask) =>
       evexMaskedStore(l, value, pointer, mask, evex) ||
       whileHalved(l, avx, (narrow) => narrow.maskedStore!(l, value, pointer, mask)),
+    expandLoad: (l, type, pointer, mask, rest) => evexExpandLoad(l, type, pointer, mask, rest, evex),
+    compressStore: (l, value, pointer, mask) => evexCompressStore(l, value, pointer, mask, evex),
     toBits(l, type, parts) {
       const word = shapeOf(type).representation === "mask" ? knownWord(parts) : undefined;
       if (word !== undefined) return [word];

@@ -153,6 +153,15 @@ export abstract class Selector extends FunctionSelection {
         // A non-negative mask clears everything above it in the 32-bit operation.
         if (source.op !== Op.And) return false;
         return source.operands[1]!.valueKind === "int" && source.operands[1]!.num >= 0;
+      case Op.Trunc: {
+        // As wide as its operand's register, where a count of bits is.
+        const count = source.operands[0]!;
+        return (
+          count.valueKind === "inst" &&
+          count.op === Op.Call &&
+          intrinsicOf(count.operands[0]!) === intrinsics.ctpop
+        );
+      }
       case Op.Call: {
         // The conditional move has 32 bits, too.
         const intrinsic = source.type.bits === 32 ? intrinsicOf(source.operands[0]!) : null;
