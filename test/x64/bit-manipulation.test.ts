@@ -48,6 +48,18 @@ const operations: readonly Operation[] = [
   },
   // Of what is not needed any more.
   { name: "rotate_last", body: "%r = call T @llvm.fshl.iW(T %a, T %a, T 13)", fast: "", small: "" },
+  {
+    name: "lowest",
+    body: "%c = and T %b, MASK\n%m = shl T -1, %c\n%k = xor T %m, -1\n%r = and T %a, %k",
+    fast: "bzhi",
+    small: "bzhi",
+  },
+  {
+    name: "lowest_memory",
+    body: `%c = and T %b, MASK\n%d = or T %c, 1\n%s = sub T W, %d\n%k = lshr T -1, %s\n${load}%r = and T %k, %m`,
+    fast: "bzhi mem",
+    small: "bzhi mem",
+  },
   // By a constant.
   { name: "shl_five", body: "%r = shl T %a, 5", fast: "", small: "" },
 ];

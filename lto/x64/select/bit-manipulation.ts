@@ -79,10 +79,43 @@ function emitThree(s: Selector, op: X, result: VReg, size: number, a: Value, b: 
   s.emit(inst);
 }
 
+/**
+ * How many of its lowest bits `mask` keeps, if that is what it does: it is ¬(−1 << n), or −1 >> (width − n), which is poison where n is
+ * not less than the width, or not from 1 to it. Bzhi keeps all bits where n is the width.
+ */
+function keptBits(s: Selector, mask: Value, size: number): Value | null {
+  const inverted = complemented(s, mask);
+  const left = inverted === null ? null : foldable(s, inverted, Op.Shl);
+  if (left !== null) return constantNumber(left.operands[0]!) === -1 ? left.operands[1]! : null;
+  const right = foldable(s, mask, Op.LShr);
+  if (right === null || mask.type.bits !== size * 8 || constantNumber(right.operands[0]!) !== -1) return null;
+  const rest = foldable(s, right.operands[1]!, Op.Sub);
+  return rest !== null && constantNumber(rest.operands[0]!) === size * 8 ? rest.operands[1]! : null;
+}
+
+/** Of a number of which the lowest 8 bits count: itself, without what clears or extends others. */
+function lowByteOf(s: Selector, value: Value): Value {
+  const inner = withoutExtension(s, value, 8);
+  if (inner.valueKind !== "inst" || inner.op !== Op.And) return inner;
+  const mask = constantNumber(inner.operands[1]!);
+  return mask !== null && (mask & 0xff) === 0xff ? inner.operands[0]! : inner;
+}
+
+/** A value of `size` bytes without all but its lowest bits, as many as running tells; false if that is not what the two are. */
+function selectLowestBits(s: Selector, result: VReg, size: number, value: Value, mask: Value): boolean {
+  const count = keptBits(s, mask, size);
+  if (count === null) return false;
+  emitCounted(s, X.Bzhi, result, size, value, lowByteOf(s, count));
+  return true;
+}
+
 /** A bitwise operation of `size` bytes with what makes one of its operands; false if there is no instruction for both. */
 export function selectBitPattern(s: Selector, { op, operands }: Inst, result: VReg, size: number): boolean {
-  if (size < 4 || !s.optimize || !offers(s, X.Andn)) return false;
+  if (size < 4 || !s.optimize) return false;
   const [a, b] = operands as [Value, Value];
+  if (op === Op.And && offers(s, X.Bzhi))
+    if (selectLowestBits(s, result, size, a, b) || selectLowestBits(s, result, size, b, a)) return true;
+  if (!offers(s, X.Andn)) return false;
   return selectPattern(s, op, result, size, a, b) || selectPattern(s, op, result, size, b, a);
 }
 
