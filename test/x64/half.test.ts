@@ -105,3 +105,15 @@ test("conversions and arithmetic", async () => {
     return;
   expect((await run([at("main")])).stdout.toString()).toBe("done\n");
 });
+
+test("what is rounded first has its own type, and so has what is extended first", async () => {
+  const rounded = `define i1 @NAME(i16 %x) #0 {
+  %h = sitofp i16 %x to half
+  %r = fcmp uge half %h, %h
+  ret i1 %r
+}
+`;
+  const both = [rounded.replace("NAME", "rounded"), singles("_first"), rounded.replace("NAME", "again")];
+  expect(await compiled("c", both.join(""), "+avx2,+f16c")).toContain("vcvtps2ph");
+  expect(await compiled("d", both.reverse().join(""), "+avx2,+f16c")).toContain("vcvtps2ph");
+});

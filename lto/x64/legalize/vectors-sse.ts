@@ -19,12 +19,13 @@ export function imm(value: number): ConstInt {
   return (immediates[value] ??= constInt(i8, value));
 }
 
+/** By name, of the last use. */
 const functions = new Map<string, Func>();
 
-/** Calls `tsc.x64.NAME`; the declaration's type is that of the first use, and must be the only one. */
+/** Calls `tsc.x64.NAME`. What a name stands for may give registers of several types. */
 export function sse(l: Emitter, name: string, result: Type, ...args: Value[]): Value {
   let fn = functions.get(name);
-  if (fn === undefined) {
+  if (fn === undefined || fn.valueType.result !== result) {
     fn = internalIntrinsic(
       `tsc.x64.${name}`,
       functionType(
