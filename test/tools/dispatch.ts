@@ -48,7 +48,9 @@ const rust = (options: readonly string[]): string => options.map((option) => `-C
 const environments = {
   ours: {
     CC: "tsc-cc",
+    CXX: "tsc-c++",
     CFLAGS: "-O3 -flto",
+    CXXFLAGS: "-O3 -flto",
     LDFLAGS: "-flto",
     AR: "ar",
     RANLIB: "ranlib",
@@ -56,7 +58,9 @@ const environments = {
   },
   clang: {
     CC: clang,
+    CXX: clang.replace(/clang(?=-\d+$|$)/, "clang++"),
     CFLAGS: "-O3 -flto",
+    CXXFLAGS: "-O3 -flto",
     LDFLAGS: "-flto -fuse-ld=lld",
     AR: `llvm-ar${version}`,
     RANLIB: `llvm-ranlib${version}`,
