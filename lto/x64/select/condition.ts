@@ -225,7 +225,11 @@ function emitTestOfAnd(s: Selector, value: Value, size: number, equality: boolea
   const imm = immediate(s, b, size);
   if (imm === null) {
     const test = new MInst(X.Test, size);
-    test.uses = [new RegOperand(s.reg(a)), new RegOperand(s.reg(b))];
+    const [first, second] = canFold(s, b, size) || !canFold(s, a, size) ? [a, b] : [b, a];
+    test.uses = [new RegOperand(s.reg(first))];
+    const mem = foldLoad(s, second, size);
+    if (mem !== null) test.mem = mem;
+    else test.uses.push(new RegOperand(s.reg(second)));
     s.emit(test);
     return true;
   }
