@@ -160,17 +160,22 @@ const unlikely = 50;
 /** Blocks that run rarely: all they lead to ends the program, or all that leads to them is unlikely. */
 function coldBlocks(blocks: readonly Block[], successors: readonly (readonly number[])[]): Uint8Array {
   const cold = new Uint8Array(blocks.length);
+  /** By block: edges that lead there, and those of them that are likely. */
+  const edges = new Int32Array(blocks.length);
+  const likely = new Int32Array(blocks.length);
   blocks.forEach((block, b) => {
     if (block.terminator.op === Op.Unreachable || block.terminator.op === Op.Resume) cold[b] = 1;
     for (const inst of block.insts)
       if (inst.op === Op.LandingPad || (isCall(inst) && isColdCall(inst))) cold[b] = 1;
     const weights = block.terminator.hints?.weights;
-    if (weights == null || weights.length !== successors[b]!.length) return;
-    const sum = weights.reduce((total, weight) => total + weight, 0);
+    const isWeighed = weights != null && weights.length === successors[b]!.length;
+    const sum = isWeighed ? weights.reduce((total, weight) => total + weight, 0) : 0;
     successors[b]!.forEach((to, i) => {
-      if (weights[i]! * unlikely < sum) cold[to] = 1;
+      edges[to]!++;
+      if (!isWeighed || weights[i]! * unlikely >= sum) likely[to]!++;
     });
   });
+  for (let b = 0; b < blocks.length; b++) if (edges[b]! > 0 && likely[b] === 0) cold[b] = 1;
   // Backwards; what a loop leads to is found in the second round.
   for (let round = 0; round < 2; round++)
     for (let b = blocks.length - 1; b >= 0; b--)
