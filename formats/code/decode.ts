@@ -265,17 +265,6 @@ function isAllOnes(inst: Instruction): boolean {
   return BigInt.asIntN(bits, inst.immediate(1)) === -1n;
 }
 
-/** `and` and `test` with a small mask look at the low parts only. */
-function restrictToMask(inst: Instruction, reads: Parts): void {
-  if (inst.mnemonic !== Mnemonic.And && inst.mnemonic !== Mnemonic.Test) return;
-  if (inst.opKind(0) !== OpKind.Register || inst.opKind(1) === OpKind.Register) return;
-  if (inst.opKind(1) === OpKind.Memory || RegisterExt.size(inst.opRegister(0)) === 1) return;
-  const mask = BigInt.asUintN(8 * RegisterExt.size(inst.opRegister(0)), inst.immediate(1));
-  if (mask >= 0x10000n) return;
-  reads.high &= ~0xffff;
-  if (mask < 0x100n) reads.low &= 0xffff;
-}
-
 /** Insertions into a vector, by the bytes that they read of a general register. */
 const inserted = new Map<Mnemonic, number>([
   [Mnemonic.Pinsrb, 1],
@@ -288,11 +277,17 @@ const inserted = new Map<Mnemonic, number>([
 function bitsKept(inst: Instruction): number | null {
   const bytes = inserted.get(inst.mnemonic);
   if (bytes !== undefined) return hasMemory(inst) ? null : bytes * 8;
-  if (inst.mnemonic !== Mnemonic.Shl || inst.opKind(0) !== OpKind.Register) return null;
-  if (inst.opKind(1) === OpKind.Register) return null;
+  const { mnemonic } = inst;
+  if (mnemonic !== Mnemonic.Shl && mnemonic !== Mnemonic.And && mnemonic !== Mnemonic.Test) return null;
+  if (inst.opKind(0) !== OpKind.Register) return null;
+  if (inst.opKind(1) === OpKind.Register || inst.opKind(1) === OpKind.Memory) return null;
   const bits = 8 * RegisterExt.size(inst.opRegister(0));
+  // Which byte of the register it is does not matter here.
+  if (bits === 8) return null;
   // Where the count is 0 flags and register stay.
-  return bits - (Number(inst.immediate(1)) & (bits === 64 ? 63 : 31));
+  if (mnemonic === Mnemonic.Shl) return bits - (Number(inst.immediate(1)) & (bits === 64 ? 63 : 31));
+  const mask = BigInt.asUintN(bits, inst.immediate(1));
+  return mask < 0x100n ? 8 : mask < 0x10000n ? 16 : null;
 }
 
 /** Bits of general registers that the result does not keep are not read for it. */
@@ -484,7 +479,6 @@ function describe(inst: Instruction, info: InstructionInfo): MachineInst {
       access === OpAccess.ReadCondWrite;
     if (isWrite) changes |= 1 << n;
   }
-  restrictToMask(inst, reads);
   const shifted = inst.mnemonic === Mnemonic.Shl ? { low: reads.low, high: reads.high } : none;
   restrictToBits(inst, reads);
   const upward = upwardResult(inst);

@@ -40,6 +40,7 @@ import type { Func, GlobalValue, GlobalVariable, Module } from "../ir/module.js"
 import { voidType } from "../ir/types.js";
 import type { Argument, Constant, Value } from "../ir/values.js";
 import { Inflow, isConstantFact, type Known, unknown, varying } from "../opt/constants/lattice.js";
+import { resultOfIntrinsic } from "../opt/constants/local.js";
 import { findRelaxed, rewriteConstants } from "../opt/constants/rewrite.js";
 import { ConstantSolver, type Surroundings, settled } from "../opt/constants/solver.js";
 import { callGraph, variableUses } from "../pass/analyses.js";
@@ -214,15 +215,7 @@ class Program {
     if (subject !== undefined) return subject.enter(caller, call, known);
     const intrinsic = intrinsicOf(callee);
     if (intrinsic === null || !intrinsic.pure) return callee === place ? settled : varying;
-    const passed: Constant[] = [];
-    let isConstant = true;
-    for (let i = 1; i <= call.data.argumentCount; i++) {
-      const fact = known(call.operands[i]!);
-      if (fact === unknown) return unknown;
-      if (isConstantFact(fact)) passed.push(fact);
-      else isConstant = false;
-    }
-    return isConstant ? (caller.folder.intrinsic(intrinsic.name, call.type, passed) ?? varying) : varying;
+    return resultOfIntrinsic(caller.folder, intrinsic, call, known);
   }
 
   load(reader: Subject, load: InstWith<Op.Load>, pointer: Known): Known {

@@ -251,6 +251,8 @@ describe("violations", () => {
     expect(kept(`shll $23, %ecx\n${used}`)).toBe(1);
     expect(kept(`shlq $56, %rcx\n${used}`)).toBe(0);
     expect(kept(`shlq $55, %rcx\n${used}`)).toBe(1);
+    // The second byte is one, too.
+    expect(kept("shlb $1, %ch\nmovb %ch, %al")).toBe(1);
     // The last bit that it loses is the carry flag.
     expect(kept("shll $25, %ecx\nsbbl %eax, %eax")).toBe(1);
     expect(kept("pinsrb $1, %ecx, %xmm0\nmovd %xmm0, %eax\nsarl $1, %eax")).toBe(0);

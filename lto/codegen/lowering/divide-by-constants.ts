@@ -11,9 +11,9 @@
  * Right by the theorems in reciprocal.ts, which hold for every dividend of the width. Reciprocals of 33 bits take
  *   t = (x · (m - 2^32)) >> 32;  q = (t + ((x - t) >> 1)) >> (shift - 33)
  * where no sum leaves 32 bits, since t <= x; those of 65 bits likewise. The upper half of a signed product is that of the unsigned
- * one, less the multiplier where the dividend is negative, which counts as 2^64 more there. Signed, the product is negative just where the dividend is (it is not zero
- * there), and the quotient by -d is that by d with the other sign. Signed powers of two: adding d - 1 to what is negative makes
- * rounding down rounding towards zero.
+ * one, less the multiplier where the dividend is negative, which counts as 2^64 more there. Signed, the product is negative
+ * just where the dividend is (it is not zero there), and the quotient by -d is that by d with the other sign. Signed powers of
+ * two: adding d - 1 to what is negative makes rounding down rounding towards zero.
  * Breaks if: the divisor is 0 or 1 or -1, or the least number (left alone), or the dividend is read as undef, another value at
  * each use: here it is a register by then, and constants are left alone.
  * Linear in instructions.
@@ -69,8 +69,12 @@ class Rewriter {
     return a.type === type ? a : this.emit(makeInst(op, type, [a], null) as Inst);
   }
 
-  /** The upper half of the product of two unsigned numbers of 64 bits. */
+  /** The upper half of the product of two unsigned numbers: of 64 bits, or of 32 or less in 64. */
   private upper(a: Value, multiplier: bigint): Value {
+    if (a.type.bits !== 64) {
+      const product = this.bin(Op.Mul, this.cast(Op.ZExt, a, i64), multiplier);
+      return this.cast(Op.Trunc, this.shift(Op.LShr, product, 32), a.type);
+    }
     const operands = [umulWide, a, constInt(i64, BigInt.asIntN(64, multiplier))];
     const data = callDataOf(umulWide, 2);
     const product = this.emit(makeInst(Op.Call, umulWide.valueType.result, operands, data));
@@ -113,14 +117,9 @@ class Rewriter {
     }
     const bits = isWide ? 64 : 32;
     const { multiplier, shift } = longReciprocal(divisor, bits);
-    const rest = multiplier - (1n << BigInt(bits));
-    const upper = isWide ? this.upper(a, rest) : this.upperOfNarrow(a, rest);
+    const upper = this.upper(a, multiplier - (1n << BigInt(bits)));
     const half = this.shift(Op.LShr, this.bin(Op.Sub, a, upper), 1);
     return this.shift(Op.LShr, this.bin(Op.Add, upper, half), shift - bits - 1);
-  }
-  private upperOfNarrow(a: Value, multiplier: bigint): Value {
-    const product = this.bin(Op.Mul, this.cast(Op.ZExt, a, i64), multiplier);
-    return this.cast(Op.Trunc, this.shift(Op.LShr, product, 32), a.type);
   }
 
   private signed(a: Value, divisor: bigint): Value {

@@ -13,38 +13,37 @@ export interface Reciprocal {
 }
 
 /**
- * The reciprocal of `divisor` with the least shift for dividends below 2^bits whose product has 64 bits; null: there is none.
+ * The reciprocal of `divisor` with the least shift, `from` or more, for dividends below 2^bits; null: it has more than
+ * `multiplierBits`.
  * @param divisor at least 2, below 2^bits
  */
-export function reciprocal(divisor: bigint, bits: number): Reciprocal | null {
-  for (let shift = bits; shift < 64; shift++) {
+function leastReciprocal(
+  divisor: bigint,
+  bits: number,
+  from: number,
+  multiplierBits: number,
+): Reciprocal | null {
+  for (let shift = from; ; shift++) {
     const power = 1n << BigInt(shift);
     const multiplier = power / divisor + 1n;
-    if (multiplier >> BigInt(64 - bits) !== 0n) return null;
+    if (multiplier >> BigInt(multiplierBits) !== 0n) return null;
     if (multiplier * divisor - power <= 1n << BigInt(shift - bits)) return { multiplier, shift };
   }
-  return null;
 }
+
+/** One whose product has 64 bits; null: there is none. */
+export const reciprocal = (divisor: bigint, bits: number): Reciprocal | null =>
+  leastReciprocal(divisor, bits, bits, 64 - bits);
+
+/** One of 64 bits, with a shift of 64 or more, for dividends of up to 64 bits; null: there is none. */
+export const wideReciprocal = (divisor: bigint, bits: number): Reciprocal | null =>
+  leastReciprocal(divisor, bits, 64, 64);
 
 /** The same with a multiplier of one bit more than `bits`: always there. `shift` is above `bits`. */
 export function longReciprocal(divisor: bigint, bits: number): Reciprocal {
   const log = (divisor - 1n).toString(2).length;
   const shift = bits + log;
   return { multiplier: (1n << BigInt(shift)) / divisor + 1n, shift };
-}
-
-/**
- * The reciprocal of `divisor` with the least shift, 64 or more, for dividends below 2^bits, whose multiplier has 64 bits; null:
- * there is none.
- * @param divisor at least 2, below 2^bits
- */
-export function wideReciprocal(divisor: bigint, bits: number): Reciprocal | null {
-  for (let shift = 64; ; shift++) {
-    const power = 1n << BigInt(shift);
-    const multiplier = power / divisor + 1n;
-    if (multiplier >> 64n !== 0n) return null;
-    if (multiplier * divisor - power <= 1n << BigInt(shift - bits)) return { multiplier, shift };
-  }
 }
 
 /**

@@ -1,7 +1,7 @@
 /** What decides about calls, apart from those who carry decisions out. */
 import type { BodyView, CallInst } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
-import { type Constant, isConstant, type Value } from "../../ir/values.js";
+import { type Constant, isConstant } from "../../ir/values.js";
 import type { Interval } from "../../opt/constants/interval.js";
 import type { BodyCost } from "./body-cost.js";
 
@@ -17,8 +17,8 @@ export interface CallSite {
   readonly frequency: number;
   /** In code for size: bytes that it may take so that a call is executed less. */
   readonly timeBytes: number;
-  /** Of a number that a call of the caller's passes; null: nothing is known. */
-  readonly bounds: (call: CallInst, value: Value) => Interval | null;
+  /** What the number is between that a call of the caller's passes, by its number from 0; null: nothing is known. */
+  readonly bounds: (call: CallInst, argument: number) => Interval | null;
   /** It runs rarely, for one run of the caller. */
   readonly isCold: boolean;
   /** Calls of the callee in the program, this one included. */
@@ -55,18 +55,13 @@ export interface InlineAdvisor {
 
 export const isLastCall = ({ callSites, isClosed }: CallOutside): boolean => isClosed && callSites === 1;
 
-/** Constants that are passed for parameters that decide something, and bounds of numbers that are; null: none. */
-export function constantsFor({
-  call,
-  callee,
-  cost,
-  bounds,
-}: CallSite): (Constant | Interval | null)[] | null {
+/** What is known of arguments: constants, and bounds of numbers that decide something; null: of none that decides anything. */
+export function factsFor({ call, callee, cost, bounds }: CallSite): (Constant | Interval | null)[] | null {
   let decides = false;
   const facts = callee.args.map((_, i) => {
     const value = call.operands[i + 1]!;
     if (value.valueKind === "undef") return null;
-    const fact = isConstant(value) ? value : cost.decides[i] === 1 ? bounds(call, value) : null;
+    const fact = isConstant(value) ? value : cost.decides[i] === 1 ? bounds(call, i) : null;
     if (fact !== null && cost.decides[i] === 1) decides = true;
     return fact;
   });

@@ -5,48 +5,49 @@
  * not known.
  */
 import type { DataLayout } from "../../ir/data-layout.js";
-import { type CallInst, isCall } from "../../ir/instructions.js";
+import { type Block, type CallInst, isCall } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
-import type { Value } from "../../ir/values.js";
+import { isConstant, type Value } from "../../ir/values.js";
 import { hasIntervals, type Interval } from "../../opt/constants/interval.js";
 import { unknown, varying } from "../../opt/constants/lattice.js";
 import { LocalSurroundings } from "../../opt/constants/local.js";
 import { ConstantSolver } from "../../opt/constants/solver.js";
 
 export class ArgumentBounds {
-  private known: Map<CallInst, Map<Value, Interval>> | null = null;
+  private known: Map<CallInst, readonly (Interval | null)[]> | null = null;
 
   constructor(
     private readonly caller: Func,
     private readonly layout: DataLayout,
   ) {}
 
-  readonly of = (call: CallInst, value: Value): Interval | null => {
-    if (value.valueKind !== "inst" && value.valueKind !== "argument") return null;
-    if (!hasIntervals(value.type)) return null;
+  /** @param i the number of the argument, from 0 */
+  readonly of = (call: CallInst, i: number): Interval | null => {
+    const value = call.operands[i + 1]!;
+    if (isConstant(value) || !hasIntervals(value.type)) return null;
     this.known ??= this.find();
-    return this.known.get(call)?.get(value) ?? null;
+    return this.known.get(call)?.[i] ?? null;
   };
 
-  private find(): Map<CallInst, Map<Value, Interval>> {
+  private find(): Map<CallInst, readonly (Interval | null)[]> {
     const body = this.caller.view();
     const around = new LocalSurroundings(this.caller, this.layout);
     const solver = new ConstantSolver(body, body.renumber(), around, true);
     solver.solve();
-    const found = new Map<CallInst, Map<Value, Interval>>();
+    const boundsAt = (value: Value, { id }: Block): Interval | null => {
+      const fact = solver.at(value, id);
+      return fact !== unknown && fact !== varying && fact.valueKind === "interval" ? fact : null;
+    };
+    const found = new Map<CallInst, readonly (Interval | null)[]>();
     for (const block of body.blocks)
-      for (const inst of block.insts) {
-        if (!isCall(inst) || !solver.isReached(block)) continue;
-        let ofCall: Map<Value, Interval> | undefined;
-        for (let i = 1; i <= inst.data.argumentCount; i++) {
-          const value = inst.operands[i]!;
-          const fact = solver.at(value, block.id);
-          if (fact === unknown || fact === varying || fact.valueKind !== "interval") continue;
-          ofCall ??= new Map();
-          ofCall.set(value, fact);
+      for (const inst of block.insts)
+        if (isCall(inst) && solver.isReached(block)) {
+          const passed = inst.operands.slice(1, 1 + inst.data.argumentCount);
+          found.set(
+            inst,
+            passed.map((value) => boundsAt(value, block)),
+          );
         }
-        if (ofCall !== undefined) found.set(inst, ofCall);
-      }
     return found;
   }
 }

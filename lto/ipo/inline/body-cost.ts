@@ -310,19 +310,19 @@ function parameterOf(value: Value, table: Int32Array): number {
   return value.valueKind === "argument" ? value.index + 1 : 0;
 }
 
-/** With constants for some parameters: what is left to do, and whether that is one block. */
+/** With constants for some parameters, or bounds of them: what is left to do, and whether that is one block. */
 export function specialisedCost(
   fn: Func,
   body: BodyView,
   layout: DataLayout,
-  constants: readonly (Constant | Interval | null)[],
+  facts: readonly (Constant | Interval | null)[],
   costOfInstruction: (inst: Inst) => number = costOf,
 ): { readonly cost: number; readonly isSingleBlock: boolean } {
   const solver = new ConstantSolver(
     body,
     body.renumber(),
-    new LocalSurroundings(fn, layout, constants),
-    constants.some((fact) => fact?.valueKind === "interval"),
+    new LocalSurroundings(fn, layout, facts),
+    facts.some((fact) => fact?.valueKind === "interval"),
   );
   solver.solve();
   let cost = 0;

@@ -16,7 +16,7 @@ import {
   type Advice,
   type CallOutside,
   type CallSite,
-  constantsFor,
+  factsFor,
   type InlineAdvisor,
   isLastCall,
 } from "./advisor.js";
@@ -67,11 +67,9 @@ export class SizeAdvisor implements InlineAdvisor {
     if (known.slotBytes > mostSlotBytes.copied) return { inline: false, cost: known.bytes, threshold };
     let cost = known.bytes;
     if (cost > threshold && cost < mostToGain * threshold) {
-      const constants = constantsFor(site);
-      if (constants !== null)
-        ({ cost } = specialisedCost(callee, body, this.layout, constants, (inst) =>
-          bytesOf(inst, this.costs),
-        ));
+      const facts = factsFor(site);
+      if (facts !== null)
+        ({ cost } = specialisedCost(callee, body, this.layout, facts, (inst) => bytesOf(inst, this.costs)));
     }
     const isClose = cost > threshold * surelyLess && cost < threshold * surelyMore;
     return { inline: cost <= threshold, cost, threshold, isClose, share };

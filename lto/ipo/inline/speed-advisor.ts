@@ -13,7 +13,7 @@
 import type { DataLayout } from "../../ir/data-layout.js";
 import { Op } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
-import { type Advice, type CallSite, constantsFor, type InlineAdvisor, isLastCall } from "./advisor.js";
+import { type Advice, type CallSite, factsFor, type InlineAdvisor, isLastCall } from "./advisor.js";
 import { callCost, instructionCost, specialisedCost } from "./body-cost.js";
 
 const thresholds = { normal: 225, hinted: 325, cold: 45 };
@@ -59,9 +59,9 @@ export class SpeedAdvisor implements InlineAdvisor {
     let { isSingleBlock } = known;
     // Constants can save most of it; looking costs as much as a pass.
     if (cost > threshold && cost < mostToGain * threshold) {
-      const constants = constantsFor(site);
-      if (constants !== null) {
-        const left = specialisedCost(callee, body, this.layout, constants);
+      const facts = factsFor(site);
+      if (facts !== null) {
+        const left = specialisedCost(callee, body, this.layout, facts);
         cost = left.cost - saved;
         ({ isSingleBlock } = left);
       }

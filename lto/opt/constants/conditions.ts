@@ -180,9 +180,7 @@ export class Conditions {
     let bounds: Bounds = known === varying ? whole(type.bits) : known;
     let isNarrower = false;
     for (const condition of list) {
-      const { from, to: target, isAlone } = condition.edge;
-      const holds = (from === block && target === to) || (isAlone && this.dominates(target, block));
-      if (!holds) continue;
+      if (!this.holds(condition.edge, block, to)) continue;
       const next = narrow(bounds, condition, type.bits, of);
       // Control cannot get here, as far as is known.
       if (next === null) return unknown;
@@ -192,11 +190,29 @@ export class Conditions {
     return isNarrower ? (factOf(type, bounds.least, bounds.largest, bounds.values) ?? known) : known;
   }
 
-  private dominates(a: number, b: number): boolean {
-    this.tree ??= dominatorTree(this.body);
-    return this.tree.dominates(a, b);
+  /** Numbers that an instruction's result is not where an edge is taken, by comparisons of it, or of it and a constant. */
+  unequal(inst: Inst, block: number, to: number): number[] {
+    return (this.ofInst.get(inst) ?? []).flatMap(({ edge, predicate, other, through }) => {
+      if (predicate !== "ne" || (through !== null && through.op !== Op.Add)) return [];
+      if (!this.holds(edge, block, to)) return [];
+      const limit = exactOf(other);
+      const plus = through === null ? 0 : exactOf(through.operands[1]!);
+      return limit === null || plus === null ? [] : [limit - plus];
+    });
+  }
+
+  get dominators(): DominatorTree {
+    return (this.tree ??= dominatorTree(this.body));
+  }
+  /** @param to where the block goes on to; -1: nowhere yet */
+  private holds({ from, to: target, isAlone }: Edge, block: number, to: number): boolean {
+    return (from === block && target === to) || (isAlone && this.dominators.dominates(target, block));
   }
 }
+
+/** A constant as a number that is exact. */
+export const exactOf = (value: Value): number | null =>
+  value.valueKind === "int" && Number.isSafeInteger(value.num) ? value.num : null;
 
 const isAlone = (block: Block, edges: Uint32Array): boolean =>
   edges[block.id] === 1 && !block.addressTaken && block.id !== 0;

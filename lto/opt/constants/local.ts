@@ -3,7 +3,7 @@ import type { AttributeSet, IntegerRange } from "../../ir/attributes.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { Folder, floatModeOf } from "../../ir/fold/index.js";
 import { type CallInst, type Inst, type InstWith, isPlainAccess, type Op } from "../../ir/instructions.js";
-import { intrinsicOf } from "../../ir/intrinsics.js";
+import { type Intrinsic, intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func } from "../../ir/module.js";
 import type { Argument, Constant, Value } from "../../ir/values.js";
 import { factOf, hasIntervals, type Interval } from "./interval.js";
@@ -28,13 +28,7 @@ export class LocalSurroundings implements Surroundings {
   call(call: CallInst, known: (value: Value) => Known): Known {
     const intrinsic = intrinsicOf(call.operands[0]!);
     if (intrinsic === null || !intrinsic.pure) return said(call.data.attributes.result);
-    const passed: Constant[] = [];
-    for (let i = 1; i <= call.data.argumentCount; i++) {
-      const fact = known(call.operands[i]!);
-      if (!isConstantFact(fact)) return fact === unknown ? unknown : varying;
-      passed.push(fact);
-    }
-    return this.folder.intrinsic(intrinsic.name, call.type, passed) ?? varying;
+    return resultOfIntrinsic(this.folder, intrinsic, call, known);
   }
   load(load: InstWith<Op.Load>, pointer: Known): Known {
     if (!isPlainAccess(load)) return varying;
@@ -45,6 +39,24 @@ export class LocalSurroundings implements Surroundings {
   fold(inst: Inst, operands: readonly Constant[]): Constant | null {
     return this.folder.operation(inst.op, inst.type, operands, inst.data, inst.flags);
   }
+}
+
+/** Of a pure intrinsic that is called. */
+export function resultOfIntrinsic(
+  folder: Folder,
+  { name }: Intrinsic,
+  call: CallInst,
+  known: (value: Value) => Known,
+): Known {
+  const passed: Constant[] = [];
+  let isConstant = true;
+  for (let i = 1; i <= call.data.argumentCount; i++) {
+    const fact = known(call.operands[i]!);
+    if (fact === unknown) return unknown;
+    if (isConstantFact(fact)) passed.push(fact);
+    else isConstant = false;
+  }
+  return isConstant ? (folder.intrinsic(name, call.type, passed) ?? varying) : varying;
 }
 
 /** Outside of its range a value is poison, but undef may be any number for each use: an interval is of values that stay. */

@@ -88,7 +88,7 @@ export class ConstantSolver {
   /** Those of the block that is looked at have become more. */
   private possibleGrew = false;
   private readonly conditions: Conditions | null;
-  private readonly counters: LoopBounds;
+  private readonly counters: LoopBounds | null;
   /** The block that is looked at. */
   private here = 0;
   private readonly raw = (value: Value): Known => this.of(value);
@@ -105,7 +105,7 @@ export class ConstantSolver {
     hasIntervals: boolean,
   ) {
     this.conditions = hasIntervals ? new Conditions(body, instructions) : null;
-    this.counters = new LoopBounds(body);
+    this.counters = this.conditions === null ? null : new LoopBounds(this.conditions);
     this.values = new Array<Known>(instructions).fill(unknown);
     this.isSettled = new Uint8Array(instructions);
     this.reached = new Uint8Array(body.blocks.length);
@@ -263,7 +263,7 @@ export class ConstantSolver {
   /** Each round of a loop may add to a phi; counters grow up to their last number. */
   private lowerPhi(phi: Inst, before: Known, now: Known): Known {
     const lowered = lower(before, now, true);
-    if (this.conditions === null || lowered === before) return lowered;
+    if (this.counters === null || lowered === before) return lowered;
     if (lowered !== varying && lowered?.valueKind !== "interval") return lowered;
     const bounds = this.counters.of(phi);
     if (bounds === null) return lowered;

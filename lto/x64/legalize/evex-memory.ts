@@ -13,6 +13,10 @@ const applies = (l: Lowering, type: Type, mask: Value, { features }: Evex): bool
   isMaskable(type, features) &&
   (isWhole(type, features) || knownWord(l.parts(mask)) !== undefined);
 
+/** What is in lanes that are not loaded; null: zero will do. */
+const keptLanes = (rest: Value): Value | null =>
+  rest.valueKind === "undef" || rest.valueKind === "zero" ? null : rest;
+
 export function evexMaskedLoad(
   l: Lowering,
   type: Type,
@@ -28,8 +32,8 @@ export function evexMaskedLoad(
   return l.partTypes(type).map((part, i) => {
     const other = others[i]!;
     const own = wordAt(l, word, type.count, part.count, i);
-    const kept = other.valueKind === "undef" || other.valueKind === "zero" ? null : other;
-    const loaded = loadUnderMask(l, laneMoves[bitsOf(part.element)]!, part, own, kept, l.offset(pointer, at));
+    const move = laneMoves[bitsOf(part.element)]!;
+    const loaded = loadUnderMask(l, move, part, own, keptLanes(other), l.offset(pointer, at));
     at += bytesOf(part);
     return loaded;
   });
@@ -66,8 +70,7 @@ export function evexExpandLoad(
 ): Parts | null {
   if (!isPacked(l, type, evex)) return null;
   const word = wordOf(l, evex.avx, mask.type, l.parts(mask));
-  const other = l.parts(rest)[0]!;
-  const kept = other.valueKind === "undef" || other.valueKind === "zero" ? null : other;
+  const kept = keptLanes(l.parts(rest)[0]!);
   const part = l.partTypes(type)[0]!;
   return [loadUnderMask(l, packName("expand", part), part, word, kept, pointer)];
 }

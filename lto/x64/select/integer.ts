@@ -177,15 +177,7 @@ function selectLogic(s: Selector, inst: Inst, result: VReg, size: number): void 
   if (inst.op === Op.And && isConstant(b)) {
     const mask = foldedInteger(s.layout, b);
     if (mask !== null && size === 8 && selectLowField(s, result, a, mask)) return;
-    // Masks of the low 8 or 16 bits are zero extensions; of the low 32 bits a 32-bit move.
-    if (mask === 0xffn && size > 1) return void s.unary(X.Movzx8, 4, result, s.reg(a));
-    if (mask === 0xffffn && size > 2) return void s.unary(X.Movzx16, 4, result, s.reg(a));
-    if (mask === 0xffffffffn && size === 8) return void s.unary(X.Mov, 4, result, s.reg(a));
-    // A mask that clears the upper half anyway needs no 64-bit operation.
-    if (mask !== null && size === 8 && mask >= 0n && mask <= 0xffffffffn) {
-      s.binaryImm(X.And, 4, result, s.reg(a), Number(BigInt.asIntN(32, mask)));
-      return;
-    }
+    if (mask !== null && selectMask(s, result, size, mask, () => s.reg(a))) return;
   }
   if (selectBitPattern(s, inst, result, size)) return;
   if (isAddress(s, inst, size, a, b)) return selectAdd(s, inst, result, size);
@@ -197,6 +189,19 @@ function selectLogic(s: Selector, inst: Inst, result: VReg, size: number): void 
     return;
   }
   emitAlu(s, op, result, wide, size, a, b);
+}
+
+/** The bits of a mask that is shorter done than by `and` of the size; false: that is as good. */
+function selectMask(s: Selector, result: VReg, size: number, mask: bigint, source: () => VReg): boolean {
+  // Masks of the low 8 or 16 bits are zero extensions; of the low 32 bits a 32-bit move.
+  if (mask === 0xffn && size > 1) s.unary(X.Movzx8, 4, result, source());
+  else if (mask === 0xffffn && size > 2) s.unary(X.Movzx16, 4, result, source());
+  else if (mask === 0xffffffffn && size === 8) s.unary(X.Mov, 4, result, source());
+  // A mask that clears the upper half anyway needs no 64-bit operation.
+  else if (size === 8 && mask >= 0n && mask <= 0xffffffffn)
+    s.binaryImm(X.And, 4, result, source(), Number(BigInt.asIntN(32, mask)));
+  else return false;
+  return true;
 }
 
 /** Bits of the lower half, shifted down: 32-bit operations have them, and the upper half away. */
@@ -213,10 +218,7 @@ function selectLowField(s: Selector, result: VReg, shifted: Value, mask: bigint)
   }
   const field = s.newGpr(4);
   s.binaryImm(X.Shr, 4, field, source, count);
-  if (mask === 0xffn) s.unary(X.Movzx8, 4, result, field);
-  else if (mask === 0xffffn) s.unary(X.Movzx16, 4, result, field);
-  else s.binaryImm(X.And, 4, result, field, Number(mask));
-  return true;
+  return selectMask(s, result, 8, mask, () => field);
 }
 
 /** A disjunction without common bits is a sum, which the three operands of an address spare a copy or a shift. */
