@@ -17,7 +17,7 @@
  *
  * Method: instructions are compared in lock-step, forwards from the starts of successors with one edge each, and backwards
  * from the ends of predecessors that only jump. Operands that differ cost a phi; an instruction is sunk if that makes
- * no more phis than go with it, and one more for a store or two for a call. The body is first only looked at. Linear in
+ * no more phis than go with it, and one more for a store or two for a call; values that are sunk next need none. The body is first only looked at. Linear in
  * the instructions compared, all of which but the last of each block go.
  *
  * Proof obligations: what moves is executed on every way exactly as often and in the same order among what it passes,
@@ -312,7 +312,24 @@ function plan(
       if (!canDiffer(first, slot, copies)) return null;
       differing.push(slot);
     }
-  return differing.length > (phi === null ? 0 : 1) + extraPhis(first) ? null : { phi, differing };
+  const needed = differing.length - (differing.some((slot) => areNext(before, copies, slot, editor)) ? 1 : 0);
+  return needed > (phi === null ? 0 : 1) + extraPhis(first) ? null : { phi, differing };
+}
+
+/** Whether an operand's values are what is sunk next, and so need no phi of their own. */
+function areNext(before: readonly Block[], copies: readonly Inst[], slot: number, editor: Editor): boolean {
+  const values = copies.map((copy) => copy.operands[slot]!) as Inst[];
+  const first = values[0]!;
+  for (let i = 0; i < values.length; i++) {
+    const { insts } = before[i]!;
+    const value = values[i]!;
+    if (insts[insts.length - 3] !== value || !editor.hasOneUse(value)) return false;
+    if (!isMovable(value) || !isAlike(first, value)) return false;
+  }
+  const differing = first.operands.flatMap((_, i) =>
+    values.every(({ operands }) => isSame(operands[i]!, first.operands[i]!)) ? [] : [i],
+  );
+  return differing.length <= 1 && differing.every((i) => canDiffer(first, i, values));
 }
 
 function sinkOne(block: Block, before: readonly Block[], editor: Editor, origins: Origins | null): boolean {

@@ -66,6 +66,9 @@ export class Forms {
   select(like: Inst, condition: Value, a: Value, b: Value): Value {
     return this.make(makeInst(Op.Select, a.type, [condition, a, b], null, [], like.flags));
   }
+  freeze(value: Value): Value {
+    return this.make(makeInst(Op.Freeze, value.type, [value], null));
+  }
   not(value: Value): Value {
     return this.binary(Op.Xor, value, constInt(value.type, -1));
   }

@@ -414,6 +414,20 @@ const shiftRules: readonly SimplifyRule[] = [
     },
   },
   {
+    // What is put together from pieces and taken apart again. Signed: the sign is the other part's.
+    name: "shift-part",
+    description: "(x | y) >> c → x >> c, and ^ and <<, where no bit of y stays",
+    ops: shifts,
+    apply({ op, type }, a, b, forms) {
+      const by = shiftOf(b);
+      if (by < 0) return null;
+      const all = allOnes(type.bits);
+      const staying = op === Op.Shl ? all >> BigInt(by) : all - allOnes(by);
+      const x = partOf(a, staying, forms);
+      return x === null ? null : forms.binary(op as Op.Shl, x, b);
+    },
+  },
+  {
     name: "shift-positive",
     description: "signed x >> c → unsigned, where x is not negative",
     ops: [Op.AShr],
@@ -423,6 +437,15 @@ const shiftRules: readonly SimplifyRule[] = [
         : null,
   },
 ];
+
+/** Of `x | y` or `x ^ y` the one that alone has bits of the mask; null: both may have, or it is neither. */
+export function partOf(value: Value, mask: bigint, forms: Forms): Value | null {
+  const both = asInst(value, Op.Or) ?? asInst(value, Op.Xor);
+  if (both === null || both.type.kind !== "int" || both.type.bits > 128) return null;
+  const [x, y] = both.operands as readonly [Value, Value];
+  if ((mask & ~forms.known(y).zero) === 0n) return x;
+  return (mask & ~forms.known(x).zero) === 0n ? y : null;
+}
 
 const isComplement = (a: Value, b: Value): boolean => {
   const left = invertedOf(a);
@@ -447,6 +470,34 @@ function constantOf(a: Value, op: Op, forms: Forms): { readonly x: Value; readon
   if (inner === null || inner.op !== op) return null;
   const d = intOf(inner.operands[1]!);
   return d === null ? null : { x: inner.operands[0]!, d };
+}
+
+/**
+ * One test of two numbers instead of two; null: they are not two such tests.
+ * @param predicate eq: whether both are zero; ne: whether one is not
+ * @param frozen the second number may be poison where the first test decides
+ */
+export function bothZero(
+  predicate: "eq" | "ne",
+  a: Value,
+  b: Value,
+  forms: Forms,
+  frozen: boolean,
+): Value | null {
+  const x = testedForZero(predicate, a, forms);
+  const y = testedForZero(predicate, b, forms);
+  if (x === null || y === null || x.type !== y.type) return null;
+  const second = frozen && !forms.isWellDefined(y) ? forms.freeze(y) : y;
+  return forms.icmp(predicate, forms.binary(Op.Or, x, second), zeroOf(x.type));
+}
+
+/** Masks are tested by instructions of their own. */
+function testedForZero(predicate: "eq" | "ne", value: Value, forms: Forms): Value | null {
+  const test = forms.onlyUse(value);
+  if (test === null || test.op !== Op.ICmp || test.data !== predicate || !isZero(test.operands[1]!))
+    return null;
+  const x = test.operands[0]!;
+  return x.type.kind === "int" && x.type.bits <= 64 && forms.onlyUse(x)?.op !== Op.And ? x : null;
 }
 
 const bitwise: readonly SimplifyRule[] = [
@@ -536,14 +587,19 @@ const bitwise: readonly SimplifyRule[] = [
   },
   {
     name: "and-disjoint",
-    description: "(x | d) & c → x & c, and ^, where c and d have no bit in common",
+    description: "(x | y) & c → x & c, and ^, where c and y have no bit in common",
     ops: [Op.And],
     apply(inst, a, b, forms) {
       const c = maskOf(inst, b);
-      if (c === null) return null;
-      const inner = constantOf(a, Op.Or, forms) ?? constantOf(a, Op.Xor, forms);
-      return inner !== null && (c.value & inner.d.value) === 0n ? forms.binary(Op.And, inner.x, b) : null;
+      const x = c === null ? null : partOf(a, unsignedOf(c), forms);
+      return x === null ? null : forms.binary(Op.And, x, b);
     },
+  },
+  {
+    name: "and-of-zeros",
+    description: "x == 0 & y == 0 → (x | y) == 0; x != 0 | y != 0 → (x | y) != 0",
+    ops: [Op.And, Op.Or],
+    apply: ({ op }, a, b, forms) => bothZero(op === Op.And ? "eq" : "ne", a, b, forms, false),
   },
   {
     name: "or-constants",

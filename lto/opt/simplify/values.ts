@@ -2,13 +2,14 @@
  * Rules of `simplify` on what is neither integer arithmetic nor a comparison: selects, casts, addresses, phis,
  * aggregates, vectors, freezes, floating point, and calls of intrinsics.
  */
-import { isNonNegative } from "../../analysis/known-bits.js";
+import { allOnes, isNonNegative } from "../../analysis/known-bits.js";
 import { constantGepOffset } from "../../ir/fold/index.js";
 import { type CallInst, Flag, type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import { i1 } from "../../ir/types.js";
-import { ConstFloat, constBool, isConstant, type Value } from "../../ir/values.js";
+import { ConstFloat, constBool, constInt, isConstant, type Value } from "../../ir/values.js";
 import { asInst, type Forms, intOf, invertedOf, isAllOnes, isOne, isPoison, isZero, same } from "./forms.js";
+import { bothZero, partOf } from "./integers.js";
 import type { SimplifyRule } from "./rule.js";
 
 // Selects.
@@ -55,7 +56,8 @@ const selects: readonly SimplifyRule[] = [
   },
   {
     name: "select-boolean",
-    description: "c ? true : false → c; c ? x : false → c & x; c ? true : x → c | x",
+    description:
+      "c ? true : false → c; c ? x : false → c & x; c ? true : x → c | x; tests of two numbers → one of both",
     ops: select,
     apply: (inst, condition, a, forms) =>
       inst.type === i1 ? selectBoolean(inst, condition, a, armOf(inst), forms) : null,
@@ -103,6 +105,10 @@ function selectBoolean(inst: Inst, condition: Value, a: Value, b: Value, forms: 
   if (isZero(a) && isOne(b)) return forms.not(condition);
   if (a === condition) return forms.select(inst, condition, constBool(true), b);
   if (b === condition) return forms.select(inst, condition, a, constBool(false));
+  const test = isOne(a) ? bothZero("ne", condition, b, forms, true) : null;
+  if (test !== null) return test;
+  const tests = isZero(b) ? bothZero("eq", condition, a, forms, true) : null;
+  if (tests !== null) return tests;
   // Where the second part is never poison, both can be computed.
   if (isOne(a) && forms.isWellDefined(b)) return forms.binary(Op.Or, condition, b);
   if (isZero(b) && forms.isWellDefined(a)) return forms.binary(Op.And, condition, a);
@@ -141,6 +147,15 @@ const casts: readonly SimplifyRule[] = [
       value.valueKind === "inst" && value.op >= Op.Trunc && value.op <= Op.BitCast
         ? castTwice(inst, value, forms)
         : null,
+  },
+  {
+    name: "truncate-part",
+    description: "trunc (x | y) → trunc x, and ^, where no bit of y stays",
+    ops: [Op.Trunc],
+    apply({ type }, value, _, forms) {
+      const x = type.kind === "int" ? partOf(value, allOnes(type.bits), forms) : null;
+      return x === null ? null : forms.cast(Op.Trunc, x, type);
+    },
   },
   {
     name: "extend-positive",
@@ -481,6 +496,22 @@ export const valueRules: readonly SimplifyRule[] = [
     description: "extractelement (insertelement v, x, i), i → x",
     ops: [Op.ExtractElement],
     apply: (_, vector, place) => insertionAt(vector, place)?.operands[1] ?? null,
+  },
+  {
+    // Little-endian, as all targets are: the first element has the lowest bits. A bitcast is undef or poison where its
+    // number is, as is what is shifted out of it. Wider numbers are several registers, of which each piece is free as it is.
+    name: "extract-of-number",
+    description: "extractelement (bitcast x to <n x iM>), i → trunc (x >> i·M)",
+    ops: [Op.ExtractElement],
+    apply(inst, vector, place, forms) {
+      const number = asInst(vector, Op.BitCast)?.operands[0];
+      if (number === undefined || number.type.kind !== "int" || number.type.bits > 64) return null;
+      if (inst.type.kind !== "int" || place.valueKind !== "int") return null;
+      const from = place.num * inst.type.bits;
+      if (from >= number.type.bits) return null;
+      const shifted = from === 0 ? number : forms.binary(Op.LShr, number, constInt(number.type, from));
+      return forms.cast(Op.Trunc, shifted, inst.type);
+    },
   },
   {
     // Others may use the first: then the second need not wait for it.
