@@ -15,6 +15,8 @@ export interface Executions {
   readonly times: Float64Array | null;
   /** `loopShares` */
   readonly shares: Float64Array;
+  /** Of the innermost loop around it; negative: it is in none. */
+  readonly headers: Int32Array;
 }
 
 /** Of one block. */
@@ -22,6 +24,7 @@ export interface BlockExecutions {
   readonly frequency: number;
   readonly times: number;
   readonly share: number;
+  readonly isInLoop: boolean;
 }
 
 export function executionsOf(body: BodyView): Executions {
@@ -30,13 +33,14 @@ export function executionsOf(body: BodyView): Executions {
   const nest = loopNest(successors, [0]);
   const frequencies = estimatedFrequencies(blocks, successors, nest);
   const shares = loopShares(nest, frequencies, Float64Array.from(blocks, workOf));
-  return { frequencies, times: countedLoops(blocks, nest), shares };
+  return { frequencies, times: countedLoops(blocks, nest), shares, headers: nest.header };
 }
 
 export const executionsAt = (known: Executions, block: number): BlockExecutions => ({
   frequency: known.frequencies[block]!,
   times: known.times?.[block] ?? 1,
   share: known.shares[block]!,
+  isInLoop: known.headers[block]! >= 0,
 });
 
 function workOf({ insts }: Block): number {

@@ -19,6 +19,8 @@ export interface CallSite {
   readonly timeBytes: number;
   /** What the number is between that a call of the caller's passes, by its number from 0; null: nothing is known. */
   readonly bounds: (call: CallInst, argument: number) => Interval | null;
+  /** In code for size: bytes that go with slots whose addresses are passed. */
+  readonly slotBytes: () => number;
   /** It runs rarely, for one run of the caller. */
   readonly isCold: boolean;
   /** Calls of the callee in the program, this one included. */

@@ -204,6 +204,8 @@ export interface BodyCost {
   readonly vectorShare: number;
   /** By parameter: what is saved if it is the address of a slot that disappears then. */
   readonly slotSavings: readonly number[];
+  /** The same in bytes of code. */
+  readonly savedBytes: readonly number[];
   /** By parameter: it decides a branch, or what is called. */
   readonly decides: Uint8Array;
   /** Bytes that it adds to a frame. */
@@ -230,6 +232,7 @@ export function bodyCost(
     if (copied !== undefined) slotBytes += layout.allocSize(copied);
   }
   const slotSavings = new Array<number>(fn.args.length).fill(0);
+  const savedBytes = new Array<number>(fn.args.length).fill(0);
   const decides = new Uint8Array(fn.args.length);
   /** By instruction, plus one: the parameter that it is an address in, and the one that it depends on. */
   const root = new Int32Array(numbers);
@@ -244,8 +247,9 @@ export function bodyCost(
     for (const inst of blocks[b]!.insts) {
       const { op, operands } = inst;
       const own = costOf(inst);
+      const ownBytes = bytesOf(inst, costs);
       cost += own;
-      bytes += bytesOf(inst, costs);
+      bytes += ownBytes;
       if (isVectorOperation(inst)) vectors++;
       if (op === Op.Alloca && isStaticAlloca(inst, b === 0))
         slotBytes += layout.allocSize(inst.data.allocatedType) * Number((operands[0] as { num: number }).num);
@@ -255,11 +259,11 @@ export function bodyCost(
           else for (const operand of operands) lose(operand);
           break;
         case Op.Load:
-          save(parameterOf(operands[0]!, root), own);
+          save(parameterOf(operands[0]!, root), own, ownBytes);
           break;
         case Op.Store:
           lose(operands[0]!);
-          save(parameterOf(operands[1]!, root), own);
+          save(parameterOf(operands[1]!, root), own, ownBytes);
           break;
         case Op.ICmp:
           break;
@@ -290,13 +294,16 @@ export function bodyCost(
     isSingleBlock: body.blocks.length === 1,
     vectorShare: vectors / numbers,
     slotSavings: slotSavings.map((saved) => Math.max(saved, 0)),
+    savedBytes: savedBytes.map((saved, i) => (slotSavings[i]! > 0 ? saved : 0)),
     decides,
     slotBytes,
     isWhole: b === blocks.length,
   };
 
-  function save(parameter: number, own: number): void {
-    if (parameter > 0) slotSavings[parameter - 1]! += own;
+  function save(parameter: number, own: number, ownBytes: number): void {
+    if (parameter === 0) return;
+    slotSavings[parameter - 1]! += own;
+    savedBytes[parameter - 1]! += ownBytes;
   }
 }
 

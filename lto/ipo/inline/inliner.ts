@@ -28,6 +28,7 @@ import { placeOfOrigin } from "../../pass/remarks.js";
 import { functionHeats } from "../heat.js";
 import type { InlineAdvisor } from "./advisor.js";
 import { ArgumentBounds } from "./argument-bounds.js";
+import { ArgumentSlots } from "./argument-slots.js";
 import { type BodyCost, bodyCost, callsIn, type PlacedCall, placedCalls } from "./body-cost.js";
 import { inlineCall } from "./inline-call.js";
 import { misfit, takeOverAttributes } from "./obstacles.js";
@@ -137,11 +138,12 @@ class InlinerWalk implements ComponentWalk {
     // How often a call runs matters for speed, or where bytes are given for time.
     const isPlaced = isForSpeed || heat > 0;
     const bounds = new ArgumentBounds(caller, this.module.dataLayout);
+    const slots = new ArgumentSlots(caller, this.context.costs);
     const work: Candidate[] = [];
     if (isPlaced) for (const placed of placedCalls(body)) work.push({ ...placed, path: null });
     else
       for (const call of callsIn(body))
-        work.push({ call, frequency: 1, times: 1, share: 0, isCold: false, path: null });
+        work.push({ call, frequency: 1, times: 1, share: 0, isInLoop: false, isCold: false, path: null });
     work.reverse();
     // Moves first: what they save does not depend on other calls, and the budget should reach for them.
     if (this.context.trials?.triesProgram === true && !isForSpeed)
@@ -175,6 +177,7 @@ class InlinerWalk implements ComponentWalk {
         frequency,
         timeBytes: worth,
         bounds: bounds.of,
+        slotBytes: () => slots.bytesOf(call, cost.savedBytes),
         isCold,
         callSites,
         isClosed,
@@ -251,7 +254,8 @@ class InlinerWalk implements ComponentWalk {
         frequency: site.frequency * (place?.frequency ?? 1),
         times: site.times * (place?.times ?? 1),
         // In a loop of its own, or in that of the call.
-        share: place !== undefined && place.share > 0 ? place.share : site.share * (place?.frequency ?? 1),
+        share: place?.isInLoop === true ? place.share : site.share * (place?.frequency ?? 1),
+        isInLoop: site.isInLoop || place?.isInLoop === true,
         isCold: site.isCold || place?.isCold === true,
         path: site.path,
       });

@@ -70,6 +70,7 @@ export class SizeAdvisor implements InlineAdvisor {
       const facts = factsFor(site);
       if (facts !== null)
         ({ cost } = specialisedCost(callee, body, this.layout, facts, (inst) => bytesOf(inst, this.costs)));
+      cost -= site.slotBytes();
     }
     const isClose = cost > threshold * surelyLess && cost < threshold * surelyMore;
     return { inline: cost <= threshold, cost, threshold, isClose, share };
