@@ -1,6 +1,7 @@
 /**
  * `npm run intrinsics -- [header.h …]`: compiles every function of clang's headers of x86 intrinsics, each alone, and tells which are
- * refused, and why. `--run`: those of the headers that are named are also run, and compared with clang's.
+ * refused, and why. `--run`: those of the headers that are named are also run, and compared with clang's. `--compare`: the instructions
+ * of their code and the operands of these are compared with clang's, where no machine is there to run them.
  *
  * clang makes IR of a program with a function for each (`header-functions.ts`); what it rejects itself is left out. Each function of
  * that IR is then a module of its own for tsc-lto.
@@ -13,6 +14,7 @@ import { parseArgs } from "node:util";
 import { type Caller, callersOf, headerFunctions, programHead, programMain } from "./header-functions.js";
 import { type ThreadPool, threadPool } from "./in-process.js";
 import { mapLimit, run } from "./process.js";
+import { storesOf } from "./symbolic.js";
 
 /** A function that may use more features. */
 const withFeatures = (text: string, features: string): string =>
@@ -186,6 +188,7 @@ async function main(): Promise<void> {
       flags: { type: "string", default: "" },
       level: { type: "string", default: "O2" },
       run: { type: "boolean", default: false },
+      compare: { type: "boolean", default: false },
       all: { type: "boolean", default: false },
       jobs: { type: "string", short: "j", default: "2" },
     },
@@ -202,14 +205,17 @@ async function main(): Promise<void> {
     const dir = mkdtempSync(join(tmpdir(), "intrinsics-"));
     const functions = headerFunctions(folder, header);
     const callers = await accepted(clang, functions.flatMap(callersOf), flags, dir);
-    const modules = alone(readFileSync(join(dir, "all.ll"), "utf8"));
     const bad = new Map<string, string>();
     // The immediate seldom matters: one of each function, unless all are asked for.
     const chosen = callers.filter((c, i) => values.all || callers[i - 1]?.of.name !== c.of.name);
-    await mapLimit(chosen, Number(values.jobs), async ({ symbol, of }) => {
-      const why = await refusal(pool, modules.get(symbol)!, dir, symbol);
-      if (why !== null) bad.set(of.name, why);
-    });
+    const text = readFileSync(join(dir, "all.ll"), "utf8");
+    const modules = alone(text);
+    // What is accepted together is accepted alone.
+    if ((await refusal(pool, text, dir, "whole")) !== null)
+      await mapLimit(chosen, Number(values.jobs), async ({ symbol, of }) => {
+        const why = await refusal(pool, modules.get(symbol)!, dir, symbol);
+        if (why !== null) bad.set(of.name, why);
+      });
     const names = new Set(chosen.map(({ of }) => of.name));
     tried += names.size;
     refused += bad.size;
@@ -220,11 +226,48 @@ async function main(): Promise<void> {
       for (const [name, how] of await compareWithClang(clang, good, flags, values.level, pool, dir))
         console.log(`  DIFFERS ${name}\n${how}`);
     }
+    if (values.compare)
+      for (const [name, how] of await otherInstructions(clang, pool, dir))
+        console.log(`  OTHER ${name}\n${how}`);
     rmSync(dir, { recursive: true });
   }
   for (const [why, names] of [...reasons].sort()) console.log(`${why}: ${[...names].slice(0, 6).join(" ")}`);
   console.log(`${tried} functions, ${refused} refused`);
   await pool.close();
+}
+
+/**
+ * Functions of the IR that `accepted` left whose stores are others than those of clang's code, and both; those that call an
+ * intrinsic of the machine. `all`: what was said where one of them is refused.
+ */
+export async function otherInstructions(
+  clang: string,
+  pool: Pick<ThreadPool, "execute">,
+  dir: string,
+): Promise<Map<string, string>> {
+  const [ir, assembly, ours, theirs] = ["all.ll", "ours.s", "ours.o", "theirs.o"].map((name) =>
+    join(dir, name),
+  ) as [string, string, string, string];
+  const bodies = alone(readFileSync(ir, "utf8"));
+  const found = new Map<string, string>();
+  const made = await pool.execute(["tsc-lto", "-r", "-j1", ir, "-o", assembly], { cwd: dir });
+  if (made.status !== 0) return found.set("all", made.stderr);
+  for (const command of [
+    ["as", assembly, "-o", ours],
+    [clang, "-w", "-O2", "-c", ir, "-o", theirs],
+  ]) {
+    const { status, stderr } = await run(command);
+    if (status !== 0) throw new Error(stderr);
+  }
+  const objdump = clang.replace(/clang(?=[^/]*$)/, "llvm-objdump");
+  const [mine, others] = await Promise.all([storesOf(ours, objdump), storesOf(theirs, objdump)]);
+  for (const [name, stores] of others) {
+    // What is IR that each compiler lowers as it likes has no single form.
+    if (!bodies.get(name)?.includes("@llvm.x86.")) continue;
+    const own = mine.get(name)?.join("\n");
+    if (own !== stores.join("\n")) found.set(name, `ours ${own}\nclang's ${stores.join("\n")}`);
+  }
+  return found;
 }
 
 /** Runs the callers as compiled by clang and by us, and tells which differ. */

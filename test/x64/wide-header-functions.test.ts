@@ -2,12 +2,19 @@
  * Every function of clang's headers from AVX to the smaller parts of AVX-512 is compiled; where this machine can run them they
  * give what clang's code gives. `npm run intrinsics` does the same for all headers.
  */
-import { readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { inThisProcess, temporaryFolder } from "../support/command.js";
 import { callersOf, headerFunctions } from "../tools/header-functions.js";
-import { accepted, compareWithClang, headerFolder, refusals } from "../tools/intrinsics.js";
+import {
+  accepted,
+  compareWithClang,
+  headerFolder,
+  otherInstructions,
+  refusals,
+} from "../tools/intrinsics.js";
 import { findProgram } from "../tools/root.js";
 
 const clang = findProgram(process.env["CLANG"] ?? "clang-22", "clang-22");
@@ -46,6 +53,18 @@ const headers: Readonly<Record<string, readonly [string, readonly string[]]>> = 
   "gfniintrin.h": ["gfni", ["-mgfni", ...avx512("f")]],
 };
 
+/** Tiles by their numbers, which headers have as macros. */
+const tiles = `#include <immintrin.h>
+#define CHECKED(name, features, ...) __attribute__((target("amx-tile," features))) void name(char *out, char *in) { \\
+    _tile_loadconfig(in); _tile_zero(2); _tile_loadd(0, in, 64); _tile_stream_loadd(1, in, 32); __VA_ARGS__; \\
+    _tile_stored(2, out, 64); _tile_storeconfig(out + 1024); _tile_release(); }
+CHECKED(bytes, "amx-int8", _tile_dpbssd(2, 0, 1); _tile_dpbsud(2, 1, 0); _tile_dpbusd(3, 0, 2); _tile_dpbuud(2, 3, 4))
+CHECKED(halves, "amx-bf16,amx-fp16", _tile_dpbf16ps(2, 0, 1); _tile_dpfp16ps(2, 1, 0))
+CHECKED(quarters, "amx-fp8", _tile_dpbf8ps(2, 0, 1); _tile_dpbhf8ps(2, 1, 0); _tile_dphbf8ps(2, 7, 0); _tile_dphf8ps(2, 1, 6))
+CHECKED(others, "amx-tf32,amx-complex,amx-movrs", _tile_mmultf32ps(2, 0, 1); _tile_cmmimfp16ps(2, 1, 0); _tile_cmmrlfp16ps(2, 0, 5);
+  _tile_loaddrs(3, in, 64); _tile_stream_loaddrs(4, in, 64))
+`;
+
 /** Results that are undefined, or in the order of additions. */
 const unrun = /undefined|cast[ps][ids]\d+_|reduce_(?:add|mul)_p/;
 
@@ -70,5 +89,20 @@ describe.skipIf(clang === undefined)("functions of clang's headers of wide vecto
     if (!new RegExp(`\\b${feature}\\b`).test(cpu)) return;
     const run = good.filter(({ of }) => !unrun.test(of.name));
     expect([...(await compareWithClang(clang!, run, flags, "O2", pool, dir))]).toEqual([]);
+  });
+
+  test("tiles by their numbers: clang's instructions", async () => {
+    const source = join(dir, "tiles.c");
+    writeFileSync(source, tiles);
+    execFileSync(clang!, ["-O1", "-S", "-emit-llvm", source, "-o", join(dir, "all.ll")]);
+    expect([...(await otherInstructions(clang!, pool, dir))]).toEqual([]);
+  });
+
+  // Of processors that are rare, or to come: instructions and operands, the way that `npm run intrinsics -- --compare` looks at all.
+  test.each(["avx10_2_512niintrin.h", "sm3intrin.h"])("%s: clang's instructions", async (header) => {
+    const callers = headerFunctions(folder, header).flatMap(callersOf);
+    const good = await accepted(clang!, callers, [], dir);
+    expect(good.length).toBeGreaterThan(0);
+    expect([...(await otherInstructions(clang!, pool, dir))]).toEqual([]);
   });
 });

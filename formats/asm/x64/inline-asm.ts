@@ -14,6 +14,7 @@ import { registerNames } from "../../../lto/x64/isa/registers.js";
 import type { OperandNames } from "../instruction-printer.js";
 import { intelMemoryText } from "./intel-operands.js";
 import { memoryText, registerText, symbolText } from "./operands.js";
+import { withRecentAsBytes } from "./recent-instructions.js";
 
 const highBytes = ["%ah", "%ch", "%dh", "%bh"];
 const suffixBySize: Readonly<Record<number, string>> = { 1: "b", 2: "w", 4: "l", 8: "q" };
@@ -21,7 +22,8 @@ const suffixBySize: Readonly<Record<number, string>> = { 1: "b", 2: "w", 4: "l",
 /** The template with everything substituted, between comment-free line breaks; "" for an empty one. */
 export function inlineAsmText(inst: MInst, names: OperandNames): string {
   const data = inst.extra as AsmData;
-  const body = gnuAsm(new Expander(inst, data, names).expand());
+  const expanded = gnuAsm(new Expander(inst, data, names).expand());
+  const body = data.intel ? expanded : withRecentAsBytes(expanded);
   if (body.trim() === "") return "";
   const text = data.intel ? `.intel_syntax noprefix\n\t${body}\n\t.att_syntax prefix` : body;
   return `\t#APP\n\t${text}\n\t#NO_APP`;

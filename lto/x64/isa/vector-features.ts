@@ -25,6 +25,9 @@ export interface VectorFeatures {
   readonly vbmi: boolean;
   readonly vpopcntdq: boolean;
   readonly bitalg: boolean;
+  /** Sums of products of bytes, and of words, have EVEX encoding alone. */
+  readonly onlyEvexInt8: boolean;
+  readonly onlyEvexInt16: boolean;
 }
 
 const sse41 = ["ssse3", "sse41"];
@@ -45,6 +48,9 @@ const brings: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^avx512vpopcntdq$/, ["vpopcntdq"]],
   [/^avx512bitalg$/, ["bitalg"]],
   [/^avx10.*$/, icelake],
+  [/^avx10\.2/, ["avx10.2"]],
+  [/^avxvnniint8$/, ["vnniint8"]],
+  [/^avxvnniint16$/, ["vnniint16"]],
   [/^(avx2|vaes|vpclmulqdq|sha512|sm4|avxvnni.*|avxifma|avxneconvert)$/, [...avx1, "avx2"]],
   [/^(avx|xop|fma4|sm3)$/, avx1],
   [/^fma$/, [...avx1, "fma"]],
@@ -75,6 +81,9 @@ const takes: Readonly<Record<string, readonly string[]>> = {
   avx512vbmi: ["vbmi"],
   avx512vpopcntdq: ["vpopcntdq"],
   avx512bitalg: ["bitalg"],
+  "avx10.2": ["avx10.2"],
+  avxvnniint8: ["vnniint8"],
+  avxvnniint16: ["vnniint16"],
 };
 
 const sandyBridge = avx1;
@@ -125,6 +134,8 @@ function compute({ strings }: AttributeSet): VectorFeatures {
     vbmi: has.has("vbmi"),
     vpopcntdq: has.has("vpopcntdq"),
     bitalg: has.has("bitalg"),
+    onlyEvexInt8: has.has("avx10.2") && !has.has("vnniint8"),
+    onlyEvexInt16: has.has("avx10.2") && !has.has("vnniint16"),
   };
 }
 

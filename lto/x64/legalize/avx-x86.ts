@@ -4,7 +4,7 @@
  */
 import type { Lowering, Parts } from "../../codegen/legalize/lowering.js";
 import { type CallInst, Op } from "../../ir/instructions.js";
-import { i32, i64 } from "../../ir/types.js";
+import { i32, i64, type Type } from "../../ir/types.js";
 import { type Value, zeroOf } from "../../ir/values.js";
 import { assembly } from "./assembly.js";
 import { maskedLoad, maskedStore } from "./avx-memory.js";
@@ -116,7 +116,51 @@ const blends: Readonly<Record<string, string>> = {
 const flags: Readonly<Record<string, string>> = { z: "e", c: "b", nzc: "a" };
 
 /** Sums of products, of AVX-VNNI and AVX-IFMA: as those of AVX-512, but in VEX encoding. */
-const accumulating = /^avx(?:2\.v(?=pdpb)|512\.v)(?:(pdp[a-z]+)|(pmadd52[hl])\.uq)\.(?:128|256)$/;
+const accumulating = /^avx(?:2\.v(?=pdp[bw])|512\.v)(?:(pdp[a-z]+)|(pmadd52[hl])\.uq)\.(?:128|256)$/;
+
+/**
+ * What is inline assembly: pattern of the name, instruction, and the operands of its text from the last, which is the result: `c`
+ * a source that is the result as well, `a` a source, `m` memory that is read, `i` an immediate. Sources are the intrinsic's arguments in
+ * the order of the letters.
+ */
+const assembled: readonly (readonly [RegExp, (match: RegExpExecArray) => string, string])[] = [
+  [/^(vcvtne[eo](?:ph|bf16)2ps|vbcstne(?:sh|bf16)2ps)(?:128|256)$/, (m) => m[1]!, "m"],
+  [/^vcvtneps2bf16(?:128|256)$/, () => "{vex} vcvtneps2bf16", "a"],
+  [/^(vsha512msg[12])$/, (m) => m[1]!, "ca"],
+  [/^(vsha512rnds2|vsm3msg[12])$/, (m) => m[1]!, "caa"],
+  [/^(vsm3rnds2)$/, (m) => m[1]!, "caai"],
+  [/^(vsm4(?:key|rnds)4)(?:128|256)$/, (m) => m[1]!, "aa"],
+  [/^xop\.(vfrcz)\.([ps][sd])(?:\.256)?$/, (m) => `${m[1]}${m[2]}`, "a"],
+  [/^xop\.(vph(?:add|sub)\w+)(?:\.256)?$/, (m) => m[1]!, "a"],
+  [/^xop\.(vpsh[al][bwdq])$/, (m) => m[1]!, "aa"],
+  [/^xop\.(vpmac\w+|vpmadcs?swd|vpperm)$/, (m) => m[1]!, "aaa"],
+  [/^xop\.(vpermil2p[sd])(?:\.256)?$/, (m) => m[1]!, "aaai"],
+];
+
+/** Null: it is none of these. */
+function assemble(l: Lowering, name: string, result: Type, values: () => Value[]): Value | null {
+  for (const [pattern, mnemonic, roles] of assembled) {
+    const match = pattern.exec(name);
+    if (match === null) continue;
+    const sources: string[] = [];
+    const constraints = ["=x"];
+    const operands: Value[] = [];
+    values().forEach((value, i) => {
+      const role = roles[i];
+      if (role === "i") sources.push(`$$${(value as { num: number }).num & 0xff}`);
+      else operands.push(value);
+      if (role === "c") constraints.push("0");
+      if (role === "a" || role === "m") constraints.push(role === "a" ? "x" : "r");
+      if (role === "a") sources.push(`$${operands.length}`);
+      if (role === "m") sources.push(`($${operands.length})`);
+    });
+    const readsMemory = roles.includes("m");
+    if (readsMemory) constraints.push("~{memory}");
+    const text = `${mnemonic(match)} ${sources.reverse().join(", ")}, $0`;
+    return assembly(l, text, constraints.join(","), result, operands, readsMemory);
+  }
+  return null;
+}
 
 /** The parts of a call; null: it is none of these. @param name after `x86.` */
 export function avxMachineIntrinsic(
@@ -172,6 +216,8 @@ export function avxMachineIntrinsic(
     const number = byte?.valueKind === "int" ? `$$${byte.num & 0xff}, ` : "";
     return [assembly(l, `v${galois[1]} ${number}$2, $1, $0`, "=x,x,x", result, [a, b], false)];
   }
+  const made = assemble(l, name, l.partTypes(result)[0]!, values);
+  if (made !== null) return [made];
   switch (name) {
     case "avx.ldu.dq.256":
       return [l.load(result, l.value(args[0]!), 1)];

@@ -96,6 +96,24 @@ const rounded: Readonly<Record<string, string>> = {
  * rounding mode, `s` whether exceptions are suppressed, `g` a general register. What is missing at the end is not there.
  */
 const shapes: readonly (readonly [RegExp, (match: RegExpExecArray) => string, string])[] = [
+  // AVX10.2. Its conversions are like names of others (below).
+  [/^mask\.(getexp|rcp|rsqrt)\.bf16$/, (m) => `v${m[1]}bf16`, "arm"],
+  [/^mask\.(getmant|reduce|rndscale)\.bf16$/, (m) => `v${m[1]}bf16`, "airm"],
+  [/^mask\.scalef\.bf16$/, () => "vscalefbf16", "abrm"],
+  [/^v(add|sub|mul|div|max|min)bf16$/, (m) => `v${m[1]}bf16`, "ab"],
+  [/^vminmax(bf16|p[hsd])$/, (m) => `vminmax${m[1]}`, "abi"],
+  [/^mask\.vminmax([ps][hsd])(?:\.round)?$/, (m) => `vminmax${m[1]}`, "abirms"],
+  [/^(vf(?:nm|m)(?:add|sub)(?:132|213|231)bf16)$/, (m) => m[1]!, "cab"],
+  [/^(vdpphps|vpdp[bw][su][su]ds?)$/, (m) => `{evex} ${m[1]}`, "cab"],
+  [/^vmpsadbw$/, () => "vmpsadbw", "abi"],
+  [/^mask\.vcvt2ps2phx$/, () => "vcvt2ps2phx", "abrme"],
+  [/^mask\.(vcvtbiasph2[bh]f8s?)$/, (m) => m[1]!, "abrm"],
+  [/^mask\.(vcvt(?:hf82ph|ph2[bh]f8s?))$/, (m) => m[1]!, "arm"],
+  [/^(vcvt2ph2[bh]f8s?)$/, (m) => m[1]!, "ab"],
+  [/^(vcvtt?bf162iu?bs)$/, (m) => m[1]!, "a"],
+  [/^mask\.(vcvttp[hs]2iu?bs|vcvttp[sd]2u?(?:dq|qq)s)(?:\.round)?$/, (m) => m[1]!, "arms"],
+  [/^mask\.(vcvtp[hs]2iu?bs)$/, (m) => m[1]!, "arme"],
+  [/^(vcvtts[sd]2u?sis)(?:64)?$/, (m) => m[1]!, "as"],
   [/^(add|sub|mul|div)\.(p[dsh])$/, (m) => `v${m[1]}${m[2]}`, "abe"],
   [/^(max|min)\.(p[dsh])$/, (m) => `v${m[1]}${m[2]}`, "abs"],
   [/^sqrt\.(p[dsh])$/, (m) => `vsqrt${m[1]}`, "ae"],
@@ -151,7 +169,7 @@ export function evexMachineIntrinsic(
   args: readonly Value[],
   evex: Evex,
 ): Parts | null {
-  const stem = name.replace(/\.(?:128|256|512)$/, "");
+  const stem = name.replace(name.startsWith("avx10.") ? /\.?(?:128|256|512)$/ : /\.(?:128|256|512)$/, "");
   const types = l.partTypes(inst.type);
   const result = types[0]!;
   const isVector = result?.kind === "vector";
@@ -172,8 +190,11 @@ export function evexMachineIntrinsic(
   if (crypto !== null) return [assemble(l, crypto[1]!, "abi", result, values())];
   const toBfloat = /^vcvtneps2bf16(?:128|256)$/.test(name);
   if (toBfloat) return [assemble(l, "vcvtneps2bf16", "a", result, values())];
-  const family = /^avx512(?:fp16|bf16)?\.(.*)$/.exec(stem)?.[1];
-  if (family === undefined) return null;
+  const family = /^avx(?:512(?:fp16|bf16)?|10)\.(.*)$/.exec(stem)?.[1];
+  if (family === undefined) return beyond(l, stem, result, values, evex);
+  const nontemporal = /^vmovrs[bwdq]$/.exec(family)?.[0];
+  if (nontemporal !== undefined)
+    return [assembly(l, `${nontemporal} ($1), $0`, "=x,r,~{memory}", result!, values())];
   if (/^mask\.(?:gather|scatter)/.test(family)) {
     if (family.includes("gather")) return [evexGather(l, family, result, args, evex)];
     evexScatter(l, family, args, evex);
@@ -199,6 +220,36 @@ export function evexMachineIntrinsic(
     return [assemble(l, mnemonic(match), roles, result, values(), stem.includes(".maskz."))];
   }
   return null;
+}
+
+/** Of later extensions, what has forms of 512 bits, or masks. @param stem of the name */
+function beyond(
+  l: Lowering,
+  stem: string,
+  result: Type | undefined,
+  values: () => Value[],
+  { features }: Evex,
+): Parts | null {
+  if (result === undefined) return null;
+  if (/^vsm4(?:key|rnds)4512$/.test(stem))
+    return [assemble(l, `{evex} ${stem.slice(0, -3)}`, "ab", result, values())];
+  const product = /^avx2\.(vpdp([bw])[su][su]ds?)$/.exec(stem);
+  if (product === null || !(product[2] === "b" ? features.onlyEvexInt8 : features.onlyEvexInt16)) return null;
+  return [assemble(l, `{evex} ${product[1]}`, "cab", result, values())];
+}
+
+/** Of the low lanes; a NaN is equal to none, and no comparison but `neq` holds. */
+function compareBfloats(l: Lowering, condition: string, [a, b]: Value[]): Value {
+  // Flags are as after a comparison of unsigned numbers; a NaN sets those of "below" and "equal", and parity.
+  if (condition === "eq" || condition === "neq") {
+    const [set, other] = condition === "eq" ? ["sete", 0] : ["setne", 1];
+    const text = `vcomisbf16 $2, $1\n\tmovl $$0, \${0:k}\n\t${set} \${0:b}\n\tcmovpl \${3:k}, \${0:k}`;
+    return assembly(l, text, "=&r,x,x,r", i32, [a!, b!, constInt(i32, other as number)], false);
+  }
+  const [first, second] = condition.startsWith("l") ? [b!, a!] : [a!, b!];
+  const set = condition.endsWith("t") ? "seta" : "setae";
+  const text = `vcomisbf16 $2, $1\n\tmovl $$0, \${0:k}\n\t${set} \${0:b}`;
+  return assembly(l, text, "=&r,x,x", i32, [first, second], false);
 }
 
 /** An operand as one value: a mask as its bits. */
@@ -338,7 +389,7 @@ function ofMasks(l: Lowering, family: string, type: Type, args: readonly Value[]
   const operands = (): Value[] => args.map((a) => operand(l, a, evex));
   const isMask = type.kind === "vector" && shapeOf(type).representation === "mask";
   const number = (value: Value): number => (value as { num: number }).num & 0xff;
-  const packed = /^fpclass\.(p[dsh])$/.exec(family);
+  const packed = /^fpclass\.(p[dsh]|bf16)$/.exec(family);
   if (packed !== null && isMask) {
     const [a, code] = operands() as [Value, Value];
     return maskOfWord(
@@ -374,6 +425,8 @@ function ofMasks(l: Lowering, family: string, type: Type, args: readonly Value[]
     const text = `${toMask(8, n)}v${scalar[1]}${scalar[2]} $$${code}, ${mode}${order}, %k1 {%k1}${fromMask(8, 0)}`;
     return [assembly(l, text, `=r${",x".repeat(sources.length)},r`, wordType(8), [...sources, word], false)];
   }
+  const flags = /^vcomisbf16(eq|neq|[gl][te])$/.exec(family)?.[1];
+  if (flags !== undefined) return [compareBfloats(l, flags, operands())];
   const compared = /^vcomi\.(s[dsh])$/.exec(family);
   if (compared !== null) {
     const [a, b, predicate, mode] = operands() as [Value, Value, Value, Value];

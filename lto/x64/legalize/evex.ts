@@ -13,8 +13,9 @@ import { Op } from "../../ir/instructions.js";
 import type { Type } from "../../ir/types.js";
 import type { VectorFeatures } from "../isa/vector-features.js";
 import { bytesOf, halveParts, isWidest, widestOf, widestParts } from "./avx-registers.js";
+import { wordType } from "./evex-assembly.js";
 import { nativeEvexIntrinsic } from "./evex-intrinsics.js";
-import { byHalves, knownWord, maskOfWord, whileHalved } from "./evex-masks.js";
+import { byHalves, knownWord, maskOfWord, whileHalved, wordOf } from "./evex-masks.js";
 import { evexCompressStore, evexExpandLoad, evexMaskedLoad, evexMaskedStore } from "./evex-memory.js";
 import { nativeEvexOperation } from "./evex-native.js";
 import type { Evex } from "./evex-parts.js";
@@ -25,6 +26,10 @@ const isWholeInMemory = (type: Type, bitWidth: number): boolean => {
   const { isExact, registers } = shapeOf(type);
   return isExact && registers >= 4 && bitWidth === registers * 128;
 };
+
+/** A mask whose bits are all of an integer. */
+const isWordInMemory = (type: Type): boolean =>
+  type.kind === "vector" && shapeOf(type).representation === "mask" && [8, 16, 32, 64].includes(type.count);
 
 /** @param avx what code for AVX2 is made with */
 export function evexTarget(features: VectorFeatures, avx: VectorTarget): VectorTarget {
@@ -68,6 +73,8 @@ export function evexTarget(features: VectorFeatures, avx: VectorTarget): VectorT
     },
     constant: (l, constant) => byHalves(l, avx, constant.type, (narrow) => narrow.constant(l, constant)),
     load(l, type, pointer, align, flags) {
+      if (isWordInMemory(type))
+        return maskOfWord(l, avx, type, l.load(wordType(type.count), pointer, align, flags));
       if (!isWholeInMemory(type, l.layout.bitWidth(type)))
         return byHalves(l, avx, type, (narrow) => narrow.load(l, type, pointer, align, flags));
       let at = 0;
@@ -78,6 +85,10 @@ export function evexTarget(features: VectorFeatures, avx: VectorTarget): VectorT
       });
     },
     store(l, type, parts, pointer, align, flags) {
+      if (isWordInMemory(type)) {
+        l.store(wordOf(l, avx, type, parts), pointer, align, flags);
+        return;
+      }
       if (!isWholeInMemory(type, l.layout.bitWidth(type)))
         return whileHalved(l, avx, (narrow) =>
           narrow.store(l, type, halveParts(l, parts), pointer, align, flags),

@@ -7,7 +7,7 @@
 import type { IntrinsicHandler } from "../../codegen/legalize/intrinsics.js";
 import type { Lowering, Parts } from "../../codegen/legalize/lowering.js";
 import { Op } from "../../ir/instructions.js";
-import { i8, i16, i32, i64, structType, type Type, voidType } from "../../ir/types.js";
+import { i8, i16, i32, i64, ptr, structType, type Type, voidType } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
 import { assembly } from "./assembly.js";
 import { v2i64 } from "./vectors-sse.js";
@@ -35,6 +35,23 @@ const wait = (mnemonic: string): Row => [`${mnemonic} $1`, `={@ccc},r,{dx},{ax},
 const stored = (mnemonic: string): Row => [`${mnemonic} $0, ($1)`, `r,r,${memory}`];
 /** Where 64 bytes go, and whence. */
 const command = (mnemonic: string): Row => [`${mnemonic} ($2), $1`, `={@ccz},r,r,${memory}`, i8];
+/** A value that memory takes part in. */
+const remote = (mnemonic: string, suffix: string): Row => [`${mnemonic}${suffix} $1, ($0)`, `r,r,${memory}`];
+const shared = (mnemonic: string, modifier: string, type: Type): Row => [
+  `${mnemonic} ($1), \${0:${modifier}}`,
+  `=r,r,${memory}`,
+  type,
+];
+/** A block of 16 bytes by a key that a handle in memory wraps; whether it was none of this machine's. */
+const wrapped = (mnemonic: string): Row => [`${mnemonic} ($3), $1`, `={@ccz},=x,1,r,${memory}`, i8, v2i64];
+const handle = (registers: string): string => registers.replace(/\d/g, (n) => `={xmm${n}},`);
+/** Tiles are numbers. */
+const tile = (n: number): string => `%tmm\${${n}:c}`;
+const tiles = (mnemonic: string): Row => [
+  `${mnemonic} ${tile(2)}, ${tile(1)}, ${tile(0)}`,
+  `i,i,i,${memory}`,
+];
+const tileLoad = (mnemonic: string): Row => [`${mnemonic} ($1,$2), ${tile(0)}`, `i,r,r,${memory}`];
 const begin = `movl $$-1, %eax\n\txbegin .Lxbegin\${:uid}\n.Lxbegin\${:uid}:`;
 
 const rows: Readonly<Record<string, Row>> = {
@@ -116,6 +133,47 @@ const rows: Readonly<Record<string, Row>> = {
   enqcmd: command("enqcmd"),
   enqcmds: command("enqcmds"),
   invpcid: [`invpcid ($1), \${0:q}`, `r,r,${memory}`],
+  aadd32: remote("aadd", "l"),
+  aadd64: remote("aadd", "q"),
+  aand32: remote("aand", "l"),
+  aand64: remote("aand", "q"),
+  aor32: remote("aor", "l"),
+  aor64: remote("aor", "q"),
+  axor32: remote("axor", "l"),
+  axor64: remote("axor", "q"),
+  movrsqi: shared("movrsb", "b", i8),
+  movrshi: shared("movrsw", "w", i16),
+  movrssi: shared("movrsl", "k", i32),
+  movrsdi: shared("movrsq", "q", i64),
+  prefetchrs: at("prefetchrst2"),
+  aesenc128kl: wrapped("aesenc128kl"),
+  aesenc256kl: wrapped("aesenc256kl"),
+  aesdec128kl: wrapped("aesdec128kl"),
+  aesdec256kl: wrapped("aesdec256kl"),
+  loadiwkey: [`loadiwkey $2, $1`, `{xmm0},x,x,{eax},${memory}`],
+  encodekey128: [
+    `encodekey128 \${7:k}, \${0:k}`,
+    `=r,${handle("012456")}r,1`,
+    i32,
+    ...new Array<Type>(6).fill(v2i64),
+  ],
+  encodekey256: [
+    `encodekey256 \${8:k}, \${0:k}`,
+    `=r,${handle("0123456")}r,1,2`,
+    i32,
+    ...new Array<Type>(7).fill(v2i64),
+  ],
+  llwpcb: to("llwpcb"),
+  slwpcb: ["slwpcb $0", "=r", ptr],
+  ldtilecfg: at("ldtilecfg"),
+  sttilecfg: at("sttilecfg"),
+  tilerelease: alone("tilerelease"),
+  tilezero: [`tilezero ${tile(0)}`, `i,${memory}`],
+  tileloadd64: tileLoad("tileloadd"),
+  tileloaddt164: tileLoad("tileloaddt1"),
+  tileloaddrs64: tileLoad("tileloaddrs"),
+  tileloaddrst164: tileLoad("tileloaddrst1"),
+  tilestored64: [`tilestored ${tile(0)}, ($1,$2)`, `i,r,r,${memory}`],
   "flags.read.u64": ["pushfq\n\tpopq $0", `=r,${memory}`, i64],
   "flags.write.u64": ["pushq $0\n\tpopfq", `r,${memory}`],
   int: ["int $0", `i,${memory}`],
@@ -126,6 +184,12 @@ const rows: Readonly<Record<string, Row>> = {
   "tbm.bextri.u32": ["bextr $2, $1, $0", "=r,r,i", i32],
   "tbm.bextri.u64": ["bextr $2, $1, $0", "=r,r,i", i64],
 };
+
+const ofTiles = Object.fromEntries(
+  `tdpbssd tdpbsud tdpbusd tdpbuud tdpbf16ps tdpfp16ps tdpbf8ps tdpbhf8ps tdphbf8ps tdphf8ps tcmmimfp16ps tcmmrlfp16ps tmmultf32ps`
+    .split(" ")
+    .map((name): [string, Row] => [name, tiles(name)]),
+);
 
 /** What `xrstor` brings back is also state that code relies on: the values of vector registers, and the x87's. */
 const everyVector = Array.from({ length: 16 }, (_, i) => `~{xmm${i}}`).join(",");
@@ -162,5 +226,5 @@ function handlerOf([template, constraints, ...results]: Row): IntrinsicHandler {
 
 /** By name without `llvm.`. */
 export const systemIntrinsics: ReadonlyMap<string, IntrinsicHandler> = new Map(
-  Object.entries({ ...rows, ...restoring }).map(([name, row]) => [`x86.${name}`, handlerOf(row)]),
+  Object.entries({ ...rows, ...ofTiles, ...restoring }).map(([name, row]) => [`x86.${name}`, handlerOf(row)]),
 );
