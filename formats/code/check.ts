@@ -288,6 +288,8 @@ class Checker {
           `${this.describe(fn, site)} changes ${registerNames(more)}, which the caller was told it preserves`,
         );
     }
+    // Of outlined code that is looked at where it stands, too, where the frame is can be told there alone.
+    if (this.lookedThrough.has(fn)) return;
     // What is computed from a value without meaning has none either, in whatever register it is.
     const undefinedRegisters = claim?.undefinedRegisters ?? 0;
     const excused = undefinedRegisters === 0 ? 0 : undefinedRegisters | conventionClobbers;
@@ -311,6 +313,17 @@ class Checker {
       effect.inFrameFrom,
     );
   }
+
+  /** Outlined code whose effects on registers are followed from functions that lead to it. */
+  private get lookedThrough(): ReadonlySet<CodeFunction> {
+    this.allLookedThrough ??= new Set(
+      this.functions
+        .filter((fn) => !this.opaque(fn.index))
+        .flatMap((fn) => fn.sites.flatMap((site) => this.outlinedAt(site)?.fn ?? [])),
+    );
+    return this.allLookedThrough;
+  }
+  private allLookedThrough: ReadonlySet<CodeFunction> | undefined;
 
   /** Whether it leads to outlined code that does it: functions say that of themselves. */
   private zeroesUpperHalves(site: CallSite): boolean {

@@ -391,6 +391,14 @@ describe("violations", () => {
     expect(kept("leaq 8(%rsp), %rcx", "nop", "movl %eax, (%rcx)")).toBe(0);
     expect(kept("nop", "nop", "leaq 16(%rsp), %rcx\nmovl %eax, (%rcx)")).toBe(0);
     expect(kept("movq %rdi, %rcx", "nop", "movl %eax, (%rcx)")).toBe(1);
+    // A call in it: whether the address is in the frame is known where the code stands.
+    const within = (address: string): number => {
+      const outlined = "pushq %rax\ncall f\nmovb $1, %al\nmovl %eax, (%rdx)\npopq %rdx\nret";
+      const text = `${fn("f", "xorl %eax, %eax\nret")}${fn("o", outlined)}${fn("g", `subq $24, %rsp\n${address}\ncall o\naddq $24, %rsp\nret`)}`;
+      return messages(text, [{ ...shared, sites: [call("f", RAX)] }, claim("g", [call("o", -1)])]).length;
+    };
+    expect(within("leaq 8(%rsp), %rdx")).toBe(0);
+    expect(within("movq %rdi, %rdx")).toBe(1);
   });
   it("outlined code that zeroes upper halves keeps what is in the lower ones", () => {
     const zeroed = (outlined: boolean, code = "vzeroupper"): number => {
