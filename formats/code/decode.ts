@@ -81,6 +81,8 @@ export interface MachineInst {
   readonly upward: number;
   /** What is read for that result; `reads` has what is needed whole, as addresses. */
   readonly upwardReads: RegisterParts;
+  /** Whole bytes that a shift moves what it reads up by. */
+  readonly movedUp: number;
   /** What is read for flags alone: the bits that a shift loses. */
   readonly flagReads: RegisterParts;
   /** Status flags that it reads, and all flags that may get new values, as RflagsBits. */
@@ -134,6 +136,7 @@ const noLength: MachineInst = {
   writes: none,
   upward: -1,
   upwardReads: none,
+  movedUp: 0,
   flagReads: none,
   flagsRead: 0,
   flagsWritten: 0,
@@ -288,6 +291,18 @@ function bitsKept(inst: Instruction): number | null {
   if (mnemonic === Mnemonic.Shl) return bits - (Number(inst.immediate(1)) & (bits === 64 ? 63 : 31));
   const mask = BigInt.asUintN(bits, inst.immediate(1));
   return mask < 0x100n ? 8 : mask < 0x10000n ? 16 : null;
+}
+
+/** By how many whole bytes a shift by a number moves a register; 0: it is none. */
+function bytesMovedUp(inst: Instruction): number {
+  if (
+    inst.mnemonic !== Mnemonic.Shl ||
+    inst.opKind(0) !== OpKind.Register ||
+    inst.opKind(1) !== OpKind.Immediate8
+  )
+    return 0;
+  const size = RegisterExt.size(inst.opRegister(0));
+  return size < 4 ? 0 : (Number(inst.immediate(1)) & (8 * size - 1)) >> 3;
 }
 
 /** Bits of general registers that the result does not keep are not read for it. */
@@ -498,6 +513,7 @@ function describe(inst: Instruction, info: InstructionInfo): MachineInst {
     writes: { low: writes.low, high: writes.high },
     upward,
     upwardReads: upward >= 0 ? { low: reads.low, high: reads.high } : { low: 0, high: 0 },
+    movedUp: bytesMovedUp(inst),
     flagReads: shifted,
     flagsRead: inst.rflagsRead & statusFlags,
     flagsWritten: inst.rflagsModified,

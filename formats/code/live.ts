@@ -54,11 +54,14 @@ const nothing: RegisterParts = { low: 0, high: 0 };
 const lowest: RegisterParts = { low: 0xffff, high: 0 };
 const lowestTwo: RegisterParts = { low: -1, high: 0 };
 
-/** Parts of its operands that an instruction needs whose result depends upward; flags are not needed. */
-function demandedParts(result: number, low: number, high: number): RegisterParts {
+/**
+ * Parts of its operands that an instruction needs whose result depends upward; flags are not needed.
+ * @param movedUp whole bytes that it shifts by
+ */
+function demandedParts(result: number, movedUp: number, low: number, high: number): RegisterParts {
   if (result < 0 || ((high >>> result) & 1) !== 0) return all;
-  if (((low >>> (16 + result)) & 1) !== 0) return lowestTwo;
-  return ((low >>> result) & 1) !== 0 ? lowest : nothing;
+  if (((low >>> (16 + result)) & 1) !== 0) return movedUp > 1 ? nothing : movedUp === 1 ? lowest : lowestTwo;
+  return ((low >>> result) & 1) !== 0 && movedUp === 0 ? lowest : nothing;
 }
 
 function swapBits(word: number, a: number, b: number): number {
@@ -134,7 +137,7 @@ export function findLostRegisters(
   /** From after an instruction to before it. */
   const across = (inst: MachineInst, spills: boolean): void => {
     const asked = f & inst.flagsWritten;
-    const demanded = asked !== 0 ? all : demandedParts(inst.upward, l, h);
+    const demanded = asked !== 0 ? all : demandedParts(inst.upward, inst.movedUp, l, h);
     if (inst.stack === StackOp.Exchange || inst.stack === StackOp.ExchangeHalf) {
       l = swapBits(swapBits(l, inst.target, inst.source), 16 + inst.target, 16 + inst.source);
       h = swapBits(h, inst.target, inst.source);

@@ -259,6 +259,13 @@ describe("violations", () => {
     expect(kept("pinsrw $1, %ecx, %xmm0\nmovd %xmm0, %eax\nsarl $1, %eax")).toBe(1);
     expect(kept("movw (%rdi), %cx\npinsrw $1, %ecx, %xmm0\nmovd %xmm0, %eax\nsarl $1, %eax")).toBe(0);
     expect(kept("movd %ecx, %xmm0\nmovd %xmm0, %eax\nsarl $1, %eax")).toBe(1);
+    // What is needed of the result is further down before the shift.
+    const inserted = "pinsrw $1, %ecx, %xmm0\nmovd %xmm0, %eax\nsarl $1, %eax";
+    expect(kept(`shll $8, %ecx\norl $255, %ecx\n${inserted}`)).toBe(0);
+    expect(kept(`shll $7, %ecx\norl $255, %ecx\n${inserted}`)).toBe(1);
+    expect(kept(`shll $9, %ecx\n${inserted}`)).toBe(0);
+    expect(kept(`shlq $16, %rcx\n${inserted}`)).toBe(0);
+    expect(kept("shlw $7, %cx\nmovb %ch, %al")).toBe(1);
   });
   it("flags need what they are made of, each as far as it is asked for", () => {
     const kept = (code: string): number => {
