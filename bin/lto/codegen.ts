@@ -32,6 +32,7 @@ import type { Slots } from "../host/slots.js";
 import { throwAny } from "./errors.js";
 import { type IndirectNames, indirectNames } from "./ipra-claims.js";
 import type { MaskMemory } from "./mask-memory.js";
+import { collectWhenGrown } from "./memory.js";
 import { type CodegenPasses, sessionPasses } from "./passes.js";
 import { type Report, type ReportRequests, reporter } from "./reports.js";
 import type { Phase, Scheduler } from "./scheduler.js";
@@ -204,7 +205,10 @@ export async function generate(
   sharing.close();
   write(printer.data(generated.cluster));
   write(traps + entries);
-  if (debug !== null) write(debug.text());
+  debug?.write((text) => {
+    write(text);
+    collectWhenGrown();
+  }, collectWhenGrown);
   finished("data");
   const names = definedFunctions(module).map((fn) => fn.name);
   return {

@@ -46,7 +46,7 @@ export class ReportOrigins {
 
   private positionOf(number: number, home: GlobalValue): number {
     if (number === 0) return own;
-    const { fn, into, place } = this.origins.codeOrigins[number - 1]!;
+    const { fn, into, place } = this.origins.codeOrigin(number);
     let at = this.positionOf(into, home);
     if (at !== own || fn !== home) at = this.position(fn, at);
     for (const inlined of inlinedBefore(place))

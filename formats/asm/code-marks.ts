@@ -13,17 +13,75 @@
 import { callArguments, calleeAddress } from "../../lto/codegen/debug/call-sites.js";
 import type { JumpTarget } from "../../lto/codegen/late/tail-jumps.js";
 import type { MBlock, MFunction, MInst } from "../../lto/codegen/mir.js";
-import type { PrintedCall, PrintedVariable } from "../../lto/codegen/program/function-compilers.js";
+import type { PrintedCall, PrintedFunction } from "../../lto/codegen/program/function-compilers.js";
 import { OpFact } from "../../lto/codegen/target.js";
 import { VariableMarks } from "./variable-marks.js";
 
 const sign = "\x01";
 /**
- * What matches them: the number of an origin, `begin` or `end` of the function's code, `v` and the number of a mark
- * at which some variable has another place, or `c` and that of the call behind which it stands; a star where something may
- * jump to; bytes.
+ * What a mark is of, by what stands behind its sign: the number of an origin; `begin` or `end` of the function's code; `v` and
+ * the number of a mark at which some variable has another place, or `c` and that of the call behind which it stands. Behind that a star
+ * where something may jump to, and bytes.
  */
-export const codeMark = new RegExp(`${sign}(begin|end|[vc]?\\d+)(\\*?) (\\d+)\\n`, "g");
+export const enum MarkKind {
+  Origin,
+  Begin,
+  End,
+  Place,
+  Call,
+}
+
+/** The text with what takes the places of its marks. */
+export function withoutMarks(
+  text: string,
+  replace: (kind: MarkKind, number: number, isEntered: boolean, bytes: number) => string,
+): string {
+  const parts: string[] = [];
+  let end = 0;
+  let at = 0;
+  const number = (): number => {
+    let value = 0;
+    for (
+      let digit = text.charCodeAt(at) - zero;
+      digit >= 0 && digit <= 9;
+      digit = text.charCodeAt(++at) - zero
+    )
+      value = 10 * value + digit;
+    return value;
+  };
+  for (let start = text.indexOf(sign); start >= 0; start = text.indexOf(sign, end)) {
+    if (start > end) parts.push(text.slice(end, start));
+    at = start + 1;
+    let kind = MarkKind.Origin;
+    switch (text[at]) {
+      case "b":
+        kind = MarkKind.Begin;
+        at += "begin".length;
+        break;
+      case "e":
+        kind = MarkKind.End;
+        at += "end".length;
+        break;
+      case "v":
+        kind = MarkKind.Place;
+        at++;
+        break;
+      case "c":
+        kind = MarkKind.Call;
+        at++;
+    }
+    const what = number();
+    const isEntered = text[at] === "*";
+    at += isEntered ? 2 : 1;
+    const bytes = number();
+    end = at + 1;
+    const by = replace(kind, what, isEntered, bytes);
+    if (by !== "") parts.push(by);
+  }
+  parts.push(text.slice(end));
+  return parts.join("");
+}
+const zero = 0x30;
 
 /** Bytes of which nothing is known: of inline assembly. */
 const anyLength = 100000;
@@ -49,8 +107,8 @@ export class CodeMarks {
     this.places = located === null ? null : new VariableMarks(mf, located);
   }
 
-  get variables(): readonly PrintedVariable[] {
-    return this.places?.variables ?? [];
+  get variables(): Pick<PrintedFunction, "variables"> {
+    return this.places === null ? {} : { variables: this.places.variables };
   }
 
   begin(): string {

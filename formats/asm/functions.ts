@@ -307,6 +307,6 @@ export function functionText(
     text: exit === null ? out + behind : out,
     exit: exit === null ? null : { ...exit, behind },
     unwind: shared ? sharedUnwind(mf, operandNames) : null,
-    ...(marks === null ? {} : { variables: marks.variables, calls: marks.calls }),
+    ...(marks === null ? {} : { ...marks.variables, calls: marks.calls }),
   };
 }

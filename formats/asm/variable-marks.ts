@@ -8,9 +8,14 @@
  * Linear in the code, in the pieces of ranges, and in where registers are overwritten for each of these.
  */
 import type { Located } from "../../lto/codegen/debug/function-debug.js";
-import type { LocatedRange } from "../../lto/codegen/debug/locate.js";
+import {
+  type LocatedVariables,
+  NumberList,
+  RangeField,
+  VariableField,
+} from "../../lto/codegen/debug/located-ranges.js";
 import type { MFunction, MInst } from "../../lto/codegen/mir.js";
-import type { PrintedPlace, PrintedVariable } from "../../lto/codegen/program/function-compilers.js";
+import { PlaceField, type PrintedVariables } from "../../lto/codegen/program/function-compilers.js";
 import { lowWord } from "../../lto/codegen/register-set.js";
 import { OpFact } from "../../lto/codegen/target.js";
 import { outside, overwrittenStretches, type Stretch, type Writer } from "./overwritten.js";
@@ -25,17 +30,8 @@ interface Run {
   end: number;
 }
 
-/** In instructions of the text. */
-interface Piece {
-  readonly from: number;
-  to: number;
-  endsInCall: boolean;
-  readonly bytes: readonly number[];
-  readonly described: number;
-}
-
 /** Where a number that is not less stands in a rising list. */
-function lowerBound(list: readonly number[], least: number): number {
+function lowerBound(list: ArrayLike<number>, least: number): number {
   let low = 0;
   let high = list.length;
   while (low < high) {
@@ -49,13 +45,15 @@ function lowerBound(list: readonly number[], least: number): number {
 export class VariableMarks {
   /** By the instruction that they stand before. */
   readonly marks = new Map<MInst, number>();
-  readonly variables: readonly PrintedVariable[];
+  readonly variables: PrintedVariables;
   private readonly code: MInst[] = [];
   /** By their positions. */
   private readonly runs: Run[] = [];
   private readonly firstPositions: readonly number[];
   /** Positions of instructions that are there, rising. */
-  private known: readonly number[] = [];
+  private known = new Float64Array(0);
+  /** Places of a variable, as those of `PrintedVariables`, but by instructions of the text. */
+  private readonly pieces = new NumberList();
   /** By register, in instructions of the text. */
   private readonly overwritten: ReadonlyMap<number, readonly Stretch[]>;
   /** Instructions of the text that do what several did before. */
@@ -63,16 +61,33 @@ export class VariableMarks {
 
   constructor(
     private readonly mf: MFunction,
-    { variables, positions }: Located,
+    located: Located,
   ) {
-    this.overwritten = overwrittenStretches(mf.blocks, this.findRuns(positions));
+    this.overwritten = overwrittenStretches(mf.blocks, this.findRuns(located.positions));
     this.runs.sort((a, b) => a.positions[0]! - b.positions[0]!);
     this.firstPositions = this.runs.map((run) => run.positions[0]!);
-    this.variables = variables.flatMap(({ variable, origin, ranges, bytes, described }) => {
-      const places: PrintedPlace[] =
-        ranges === null ? [{ from: -1, to: -1, endsInCall: false, bytes, described }] : this.printed(ranges);
-      return places.length === 0 ? [] : [{ variable, origin, places }];
-    });
+    this.variables = this.printed(located);
+  }
+
+  private printed({ variables, ranges, locations }: LocatedVariables): PrintedVariables {
+    const rows: number[] = [];
+    const places: number[] = [];
+    for (let v = 0; v < variables.length; v += VariableField.Count) {
+      const first = places.length;
+      const location = variables[v + VariableField.Location]!;
+      if (location >= 0) places.push(-1, -1, 0, location);
+      else {
+        this.pieces.length = 0;
+        const end = variables[v + VariableField.End]!;
+        for (let at = variables[v + VariableField.First]!; at < end; at += RangeField.Count)
+          this.addPieces(ranges, at);
+        this.addPlaces(places);
+      }
+      if (places.length === first) continue;
+      const origin = variables[v + VariableField.Origin]!;
+      rows.push(variables[v + VariableField.Variable]!, origin, location, first, places.length);
+    }
+    return { variables: Int32Array.from(rows), places: Int32Array.from(places), locations };
   }
 
   /** @returns of each block's instructions, what they write */
@@ -84,8 +99,7 @@ export class VariableMarks {
       const position = positions.get(inst);
       return position === undefined || position >= 0 ? position : -2 - position;
     };
-    this.known = [...positions.keys()].map((inst) => own(inst)!).sort((a, b) => a - b);
-    const ranks = new Map(this.known.map((position, rank) => [position, rank]));
+    this.known = Float64Array.from(positions.keys(), (inst) => own(inst)!).sort();
     let run: Run | null = null;
     /** Of the last of the run whose position is known. */
     let rank = 0;
@@ -113,7 +127,8 @@ export class VariableMarks {
           // The others came after those before it in the block.
           if (!isHere) run = null;
         } else {
-          const own = ranks.get(position)!;
+          // The last one where several have it.
+          const own = lowerBound(this.known, position + 0.5) - 1;
           if (run === null || own !== rank + 1) this.runs.push((run = { positions: [], places: [], end: 0 }));
           rank = own;
           isHere = true;
@@ -127,31 +142,43 @@ export class VariableMarks {
     return written;
   }
 
-  private printed(ranges: readonly LocatedRange[]): PrintedPlace[] {
-    const pieces: Piece[] = [];
-    for (const range of ranges) this.addPieces(range, pieces);
-    pieces.sort((a, b) => a.from - b.from);
-    const joined: Piece[] = [];
-    for (const piece of pieces) {
-      const last = joined.at(-1);
-      const isSame =
-        last !== undefined &&
-        last.to === piece.from &&
-        !last.endsInCall &&
-        sameBytes(last.bytes, piece.bytes);
-      if (!isSame) joined.push(piece);
-      else {
-        last.to = piece.to;
-        last.endsInCall = piece.endsInCall;
+  /** Adds the pieces in order, joined where they are the same, by marks. */
+  private addPlaces(places: number[]): void {
+    const { items, length } = this.inOrder();
+    let at = 0;
+    while (at < length) {
+      const from = items[at + PlaceField.From]!;
+      const location = items[at + PlaceField.Location]!;
+      let to = items[at + PlaceField.To]!;
+      let endsInCall = items[at + PlaceField.EndsInCall]!;
+      for (
+        at += PlaceField.Count;
+        at < length &&
+        endsInCall === 0 &&
+        items[at + PlaceField.From] === to &&
+        items[at + PlaceField.Location] === location;
+        at += PlaceField.Count
+      ) {
+        to = items[at + PlaceField.To]!;
+        endsInCall = items[at + PlaceField.EndsInCall]!;
       }
+      const begin = from === 0 ? -1 : this.markAt(from);
+      places.push(begin, to === this.code.length ? -1 : this.markAt(to), endsInCall, location);
     }
-    return joined.map(({ from, to, endsInCall, bytes, described }) => ({
-      from: from === 0 ? -1 : this.markAt(from),
-      to: to === this.code.length ? -1 : this.markAt(to),
-      endsInCall,
-      bytes,
-      described,
-    }));
+  }
+
+  private inOrder(): { readonly items: ArrayLike<number>; readonly length: number } {
+    const { items, length } = this.pieces;
+    let isSorted = true;
+    for (let i = PlaceField.Count; i < length; i += PlaceField.Count)
+      if (items[i - PlaceField.Count]! > items[i]!) isSorted = false;
+    if (isSorted) return this.pieces;
+    const starts = Array.from({ length: length / PlaceField.Count }, (_, row) => row * PlaceField.Count);
+    starts.sort((a, b) => items[a]! - items[b]!);
+    const sorted = new Int32Array(length);
+    for (let i = 0; i < starts.length; i++)
+      for (let f = 0; f < PlaceField.Count; f++) sorted[i * PlaceField.Count + f] = items[starts[i]! + f]!;
+    return { items: sorted, length };
   }
 
   private markAt(place: number): number {
@@ -161,18 +188,33 @@ export class VariableMarks {
     return mark;
   }
 
-  /** Where all of these registers are what they were. */
-  private kept(stretch: Stretch, registers: number): readonly Stretch[] {
-    let left: readonly Stretch[] = [stretch];
+  /** Adds where all of these registers are what they were. @param ends 1: the stretch ends in a call */
+  private addKept(from: number, to: number, registers: number, ends: number, location: number): void {
+    let left: readonly Stretch[] | null = null;
     for (let rest = this.overwritten.size === 0 ? 0 : registers; rest !== 0; rest &= rest - 1) {
       const others = this.overwritten.get(31 - Math.clz32(rest & -rest));
-      if (others !== undefined) left = left.flatMap((each) => outside(each, others));
+      if (others === undefined) continue;
+      left = (left ?? [[from, to] as const]).flatMap((each) => outside(each, others));
     }
-    return left;
+    if (left === null) this.addPiece(from, to, ends, location);
+    else for (const [begin, stop] of left) this.addPiece(begin, stop, stop === to ? ends : 0, location);
   }
 
-  private addPieces(range: LocatedRange, pieces: Piece[]): void {
-    const { from, to, endsInCall, bytes, described } = range;
+  private addPiece(from: number, to: number, endsInCall: number, location: number): void {
+    const { pieces } = this;
+    pieces.push(from);
+    pieces.push(to);
+    pieces.push(endsInCall);
+    pieces.push(location);
+  }
+
+  /** @param row where in the ranges the one is that is meant */
+  private addPieces(ranges: Int32Array, row: number): void {
+    const from = ranges[row + RangeField.From]!;
+    const to = ranges[row + RangeField.To]!;
+    const endsInCall = ranges[row + RangeField.EndsInCall] !== 0;
+    const location = ranges[row + RangeField.Location]!;
+    const registers = ranges[row + RangeField.Registers]!;
     const first = Math.max(0, lowerBound(this.firstPositions, from + 1) - 1);
     for (let r = first; r < this.runs.length && this.firstPositions[r]! < to; r++) {
       const { positions, places, end } = this.runs[r]!;
@@ -181,24 +223,21 @@ export class VariableMarks {
       if (low >= high) continue;
       const last = positions[high - 1]!;
       const place = places[high - 1]!;
-      // What ends among several instructions ends in the call that does what they did.
-      const isWhole =
-        to >= (this.known[lowerBound(this.known, Math.floor(last) + 1)] ?? Number.POSITIVE_INFINITY);
-      const isStanding = this.standing.has(place) && !isWhole;
+      let isStanding = this.standing.has(place);
+      if (isStanding) {
+        // What ends among several instructions ends in the call that does what they did.
+        const next = lowerBound(this.known, Math.floor(last) + 1);
+        isStanding = to < (next < this.known.length ? this.known[next]! : Number.POSITIVE_INFINITY);
+      }
       const goesOn = high === positions.length && to > last + 1 && !isStanding;
-      const whole: Stretch = [places[low]!, goesOn ? end : place + 1];
-      const ends = isStanding || (endsInCall && last === to - 1);
-      for (const [begin, stop] of this.kept(whole, range.registers))
-        pieces.push({ from: begin, to: stop, endsInCall: ends && stop === whole[1], bytes, described });
+      const ends = isStanding || (endsInCall && last === to - 1) ? 1 : 0;
+      this.addKept(places[low]!, goesOn ? end : place + 1, registers, ends, location);
     }
   }
 }
 
 /** A position after another one and before the next whole one. */
 const between = (position: number): number => (position + Math.floor(position) + 1) / 2;
-
-const sameBytes = (a: readonly number[], b: readonly number[]): boolean =>
-  a.length === b.length && a.every((byte, i) => byte === b[i]);
 
 /** No function has so many instructions. */
 const unknownPlace = 2 ** 30;

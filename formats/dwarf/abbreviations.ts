@@ -6,8 +6,9 @@ import { SectionBytes } from "./bytes.js";
 import { At, Form } from "./constants.js";
 import type { Entry } from "./entries.js";
 
-/** Entries with the same attributes and forms. */
+/** Entries with the same attributes and forms: what these are leads from one to the next. */
 interface Shape {
+  readonly next: Map<number, Shape>;
   readonly key: string;
   /** By their files; -1: of those that have none. */
   readonly byFile: Map<number, Entry[]>;
@@ -25,24 +26,28 @@ const isFile = (name: At, form: Form): boolean =>
   (name === At.DeclFile || name === At.CallFile) && form === Form.Data1;
 
 export class Abbreviations {
-  private readonly shapes = new Map<string, Shape>();
+  private readonly first: Shape = { next: new Map(), key: "", byFile: new Map() };
+  /** Those that some entries have, in the order in which they came. */
+  private readonly shapes: Shape[] = [];
   private readonly bytes = new SectionBytes();
 
   constructor(private readonly version: number) {}
 
-  /** @param forms of its attributes */
-  count(entry: Entry, forms: readonly Form[]): void {
-    let key = `${entry.tag} ${entry.children.length > 0 ? 1 : 0}`;
+  /** An entry whose attributes have their final forms. */
+  count(entry: Entry): void {
+    const { fields, tag, children } = entry;
+    let shape = step(this.first, tag, children.length > 0 ? 1 : 0);
     let file = -1;
-    entry.attributes.forEach(([name, value], i) => {
-      key += ` ${name} ${forms[i]}`;
-      if (this.version >= 5 && isFile(name, forms[i]!)) {
-        file = Number((value as { number: number | bigint }).number);
+    for (let i = 0; i < fields.length; i += 3) {
+      const name = fields[i] as At;
+      const form = fields[i + 1] as Form;
+      shape = step(shape, name, form);
+      if (this.version >= 5 && isFile(name, form)) {
+        file = Number(fields[i + 2]);
         entry.said = i;
       }
-    });
-    let shape = this.shapes.get(key);
-    if (shape === undefined) this.shapes.set(key, (shape = { key, byFile: new Map() }));
+    }
+    if (shape.byFile.size === 0) this.shapes.push(shape);
     const list = shape.byFile.get(file);
     if (list === undefined) shape.byFile.set(file, [entry]);
     else list.push(entry);
@@ -51,7 +56,7 @@ export class Abbreviations {
   /** All entries are counted: they get their abbreviations. */
   close(): void {
     const all: Abbreviation[] = [];
-    for (const { key, byFile } of this.shapes.values()) {
+    for (const { key, byFile } of this.shapes) {
       const others: Entry[] = [];
       for (const [file, entries] of byFile) {
         // About what the abbreviation takes, which may save another byte each by a smaller number.
@@ -90,4 +95,15 @@ export class Abbreviations {
   text(): string {
     return this.bytes.text();
   }
+}
+
+function step({ next, key }: Shape, name: number, form: number): Shape {
+  const number = name * 0x100 + form;
+  let shape = next.get(number);
+  if (shape === undefined)
+    next.set(
+      number,
+      (shape = { next: new Map(), key: `${key}${key === "" ? "" : " "}${name} ${form}`, byFile: new Map() }),
+    );
+  return shape;
 }

@@ -14,15 +14,16 @@ interface Hole {
 }
 
 const lineBytes = 48;
+const empty = new Uint8Array(0);
 
 export class SectionBytes {
-  private buffer = new Uint8Array(64);
+  private buffer: Uint8Array = empty;
   private readonly holes: Hole[] = [];
   length = 0;
 
   private grow(more: number): void {
     if (this.length + more <= this.buffer.length) return;
-    const larger = new Uint8Array(Math.max(this.buffer.length * 2, this.length + more));
+    const larger = new Uint8Array(Math.max(16, this.buffer.length * 2, this.length + more));
     larger.set(this.buffer.subarray(0, this.length));
     this.buffer = larger;
   }
@@ -47,8 +48,12 @@ export class SectionBytes {
   }
 
   uleb(value: number | bigint): void {
-    if (typeof value === "number" && value < 0x80) {
-      this.byte(value);
+    if (typeof value === "number" && value < 0x4000) {
+      if (value < 0x80) this.byte(value);
+      else {
+        this.byte((value & 0x7f) | 0x80);
+        this.byte(value >> 7);
+      }
       return;
     }
     let rest = BigInt(value);
@@ -113,8 +118,16 @@ export class SectionBytes {
   }
 }
 
+/** Bytes that `sleb` takes. */
+export function slebSize(value: number | bigint): number {
+  let size = 1;
+  for (let rest = BigInt(value); rest < -0x40n || rest > 0x3fn; rest >>= 7n) size++;
+  return size;
+}
+
 /** Bytes that `uleb` takes. */
 export function ulebSize(value: number | bigint): number {
+  if (typeof value === "number" && value < 0x4000) return value < 0x80 ? 1 : 2;
   let size = 1;
   for (let rest = BigInt(value) >> 7n; rest !== 0n; rest >>= 7n) size++;
   return size;

@@ -8,7 +8,6 @@
  * Source: DWARF 5, 3.4; LLVM, `DwarfDebug::constructCallSiteEntryDIEs`; gdb, `read_call_site_scope`.
  */
 import type { CallSite } from "../../lto/codegen/debug/function-info.js";
-import { SectionBytes } from "./bytes.js";
 import { At, DwOp, Tag } from "./constants.js";
 import { Entry } from "./entries.js";
 import { withGnuEntryValue } from "./expressions.js";
@@ -67,19 +66,13 @@ export function addCallSites(
     if (!call.isTail && call.callee !== null && isPiece(call.callee)) continue;
     const site = fn.add(new Entry(names.site));
     if (callee !== null) site.entry(names.origin, callee);
-    else if (call.target !== null) site.expression(names.target, bytesOf(call.target));
+    else if (call.target !== null) site.expression(names.target, call.target);
     if (call.isTail) site.flag(names.tail);
     site.address(names.end, call.end);
     for (const { register, bytes } of call.arguments) {
       const parameter = site.add(new Entry(names.parameter));
-      parameter.expression(At.Location, bytesOf([DwOp.Reg0 + register]));
-      parameter.expression(names.value, bytesOf(version >= 5 ? bytes : withGnuEntryValue(bytes)));
+      parameter.expression(At.Location, [DwOp.Reg0 + register]);
+      parameter.expression(names.value, version >= 5 ? bytes : withGnuEntryValue(bytes));
     }
   }
-}
-
-function bytesOf(list: readonly number[]): SectionBytes {
-  const bytes = new SectionBytes();
-  for (const byte of list) bytes.byte(byte);
-  return bytes;
 }

@@ -16,10 +16,15 @@ import type {
   FunctionDebugInfo,
   LocatedLabel,
   LocatedVariable,
+  ProgramDebugInfo,
   ScopeInstance,
-  VariablePlace,
 } from "../../lto/codegen/debug/function-info.js";
-import type { PrintedFunction, PrintedVariable } from "../../lto/codegen/program/function-compilers.js";
+import { VariableField } from "../../lto/codegen/debug/located-ranges.js";
+import {
+  PlaceField,
+  type PrintedFunction,
+  type PrintedVariables,
+} from "../../lto/codegen/program/function-compilers.js";
 import {
   type DebugNode,
   type DICompileUnit,
@@ -27,22 +32,27 @@ import {
   type DILexicalBlock,
   type DILocation,
   type DISubprogram,
-  isLocalScope,
   sizeOfType,
 } from "../../lto/ir/debug/nodes.js";
 import type { Func } from "../../lto/ir/module.js";
 import type { Origins } from "../../lto/ir/origins.js";
-import { codeMark } from "../asm/code-marks.js";
+import { MarkKind, withoutMarks } from "../asm/code-marks.js";
 import { SectionBytes } from "./bytes.js";
 import { DwOp } from "./constants.js";
 import { appendPiece, withGnuEntryValue } from "./expressions.js";
 import type { LineTables } from "./line-tables.js";
+import { debugLabel } from "./range-lists.js";
 
-interface OpenScope extends ScopeInstance {
-  readonly ranges: CodeRange[];
-  readonly children: OpenScope[];
-  readonly variables: LocatedVariable[];
-  readonly labels: LocatedLabel[];
+/** A scope of the function that is being written, where it has code. */
+interface OpenScope {
+  readonly scope: DISubprogram | DILexicalBlock;
+  readonly inlinedAt: DILocation | null;
+  readonly parent: OpenScope | null;
+  readonly depth: number;
+  ranges: readonly CodeRange[];
+  children: readonly OpenScope[];
+  variables: readonly LocatedVariable[];
+  labels: readonly LocatedLabel[];
 }
 
 interface Start {
@@ -51,24 +61,14 @@ interface Start {
   readonly at: number;
 }
 
-/** A scope where it has code, before the function is known that it is in. */
-interface Place {
-  readonly scope: DISubprogram | DILexicalBlock;
-  readonly inlinedAt: DILocation | null;
+/** Most scopes have nothing in them. */
+const none: readonly never[] = [];
+function more<T>(list: readonly T[], item: T): readonly T[] {
+  // The list that all share stays empty.
+  if (list.length === 0) return [item];
+  (list as T[]).push(item);
+  return list;
 }
-
-/** Scopes of a location, from the outermost subprogram to the innermost block; blocks that only change the file are looked through. */
-function path(location: DILocation): Place[] {
-  const found: Place[] = [];
-  for (let at: DILocation | null = location; at !== null; at = at.inlinedAt)
-    for (let scope: DebugNode | null = at.scope; isLocalScope(scope); scope = scope.scope) {
-      if (scope.kind !== "DILexicalBlockFile") found.push({ scope, inlinedAt: at.inlinedAt });
-      if (scope.kind === "DISubprogram") break;
-    }
-  return found.reverse();
-}
-
-const nowhere: readonly Place[] = [];
 
 /** The function whose text is being written. */
 class FunctionWriter {
@@ -78,7 +78,9 @@ class FunctionWriter {
   /** Scopes that are open, from the function's on, and where each opened. */
   private readonly open: OpenScope[] = [];
   private readonly starts: Start[] = [];
-  private readonly instances = new Map<OpenScope, Map<DISubprogram | DILexicalBlock, OpenScope[]>>();
+  /** All scopes but the function's own, by what tells them apart. */
+  private readonly instances = new Map<DebugNode, Map<DILocation | null, OpenScope>>();
+  private readonly byLocation = new Map<DILocation, OpenScope | null>();
   /* Of the row before. */
   private file: DIFile | null = null;
   private line = 0;
@@ -98,7 +100,7 @@ class FunctionWriter {
   ) {
     this.subprogram = fn?.subprogram ?? null;
     this.unit = this.subprogram?.unit ?? null;
-    this.root = this.subprogram === null ? null : instance({ scope: this.subprogram, inlinedAt: null });
+    this.root = this.subprogram === null ? null : opened(this.subprogram, null, null);
     if (this.root !== null) this.open.push(this.root);
   }
 
@@ -131,15 +133,20 @@ class FunctionWriter {
     this.length += bytes;
     // Of unknown origin: as what is before it, where that leads to it alone.
     if (this.unit === null || (location === null && !isEntered)) return "";
-    let label: string | null = null;
-    const here = (): string => (label ??= this.label());
-    this.enter(location === null ? nowhere : this.pathOf(location), here);
-    for (const other of others) this.row(other, here);
-    this.row(location, here);
-    return label === null ? "" : `${label}:\n`;
+    this.hereLabel = null;
+    this.enter(location === null ? this.root : this.scopeOf(location));
+    for (const other of others) this.row(other);
+    this.row(location);
+    return this.hereLabel === null ? "" : `${this.hereLabel}:\n`;
   }
 
-  private row(location: DILocation | null, here: () => string): void {
+  /** The label of the place where the text is; null: it has none as yet. */
+  private hereLabel: string | null = null;
+  private here(): string {
+    return (this.hereLabel ??= this.label());
+  }
+
+  private row(location: DILocation | null): void {
     const line = location?.line ?? 0;
     if (line === 0 && this.line === 0) return;
     const file = location === null ? this.file : fileOf(location);
@@ -147,7 +154,7 @@ class FunctionWriter {
     if (file === this.file && line === this.line && column === this.column && !this.isPrologue) return;
     const isStatement = line !== 0 && (line !== this.stopLine || file !== this.stopFile || this.isPrologue);
     this.lines.add(this.unit!, {
-      label: here(),
+      label: this.here(),
       distance: this.distance,
       file,
       line,
@@ -167,33 +174,70 @@ class FunctionWriter {
 
   /** The code here was inlined. */
   get isInlined(): boolean {
-    return this.open.some(({ call }) => call !== null);
+    return this.open.some(({ scope, inlinedAt }) => scope.kind === "DISubprogram" && inlinedAt !== null);
   }
 
-  private pathOf(location: DILocation): readonly Place[] {
-    let known = this.paths.get(location);
-    if (known === undefined) this.paths.set(location, (known = path(location)));
+  private scopeOf(location: DILocation): OpenScope | null {
+    let known = this.byLocation.get(location);
+    if (known === undefined) {
+      known = this.find(location.scope, location.inlinedAt, true) ?? this.root;
+      this.byLocation.set(location, known);
+    }
     return known;
   }
-  private readonly paths = new Map<DILocation, readonly Place[]>();
-  /** Where the code is that was entered last. */
-  private entered: readonly Place[] = nowhere;
+
+  /**
+   * The instance of a scope; null: it has no code, or is not of this function.
+   * @param isMade it is made where it is missing, with those around it
+   */
+  private find(scope: DebugNode | null, inlinedAt: DILocation | null, isMade: boolean): OpenScope | null {
+    const missing: (readonly [DISubprogram | DILexicalBlock, DILocation | null])[] = [];
+    let at = scope;
+    let site = inlinedAt;
+    let found: OpenScope | undefined;
+    for (;;) {
+      // Blocks that only change the file are looked through.
+      while (at?.kind === "DILexicalBlockFile") at = at.scope;
+      if (at?.kind === "DISubprogram" || at?.kind === "DILexicalBlock") {
+        if (at === this.subprogram && site === null) found = this.root ?? undefined;
+        else found = this.instances.get(at)?.get(site);
+        if (found !== undefined) break;
+        if (!isMade) return null;
+        missing.push([at, site]);
+      }
+      if (at?.kind === "DILexicalBlock") at = at.scope;
+      else if (site === null) return null;
+      else {
+        at = site.scope;
+        site = site.inlinedAt;
+      }
+    }
+    for (let i = missing.length - 1; i >= 0; i--) {
+      const [node, call] = missing[i]!;
+      const parent: OpenScope = found;
+      found = opened(node, call, parent);
+      parent.children = more(parent.children, found);
+      let sites = this.instances.get(node);
+      if (sites === undefined) this.instances.set(node, (sites = new Map()));
+      sites.set(call, found);
+    }
+    return found;
+  }
 
   /** Leaves scopes that the code from here on is not in, and enters those that it is in. */
-  private enter(places: readonly Place[], here: () => string): void {
-    if (this.root === null || places === this.entered) return;
-    this.entered = places;
-    const wanted: OpenScope[] = [this.root];
-    const isOwn = places[0]?.scope === this.subprogram;
-    if (isOwn) for (const place of places.slice(1)) wanted.push(this.child(wanted.at(-1)!, place));
-    let same = 0;
-    while (same < wanted.length && this.open[same] === wanted[same]) same++;
-    if (same === this.open.length && same === wanted.length) return;
-    const label = here();
+  private enter(scope: OpenScope | null): void {
+    const { open } = this;
+    if (scope === null || scope === open.at(-1)) return;
+    let common: OpenScope | null = scope;
+    while (common !== null && open[common.depth] !== common) common = common.parent;
+    const same = common === null ? 0 : common.depth + 1;
+    const label = this.here();
     this.leave(same, label);
-    for (const scope of wanted.slice(same)) {
-      this.open.push(scope);
-      this.starts.push({ label, at: this.length });
+    const start = { label, at: this.length };
+    open.length = this.starts.length = scope.depth + 1;
+    for (let at: OpenScope | null = scope; at !== null && at.depth >= same; at = at.parent) {
+      open[at.depth] = at;
+      this.starts[at.depth] = start;
     }
   }
 
@@ -202,22 +246,9 @@ class FunctionWriter {
     while (this.open.length > kept) {
       const { label: begin, at } = this.starts.pop()!;
       const most = this.length - at + 1;
-      if (begin !== label) this.open.at(-1)!.ranges.push({ begin, end: label, most });
-      this.open.pop();
+      const scope = this.open.pop()!;
+      if (begin !== label) scope.ranges = more(scope.ranges, { begin, end: label, most });
     }
-  }
-
-  private child(parent: OpenScope, place: Place): OpenScope {
-    let children = this.instances.get(parent);
-    if (children === undefined) this.instances.set(parent, (children = new Map()));
-    let list = children.get(place.scope);
-    if (list === undefined) children.set(place.scope, (list = []));
-    let found = list.find(({ inlinedAt }) => inlinedAt === place.inlinedAt);
-    if (found === undefined) {
-      list.push((found = instance(place)));
-      parent.children.push(found);
-    }
-    return found;
   }
 
   /** @returns more than the bytes of all of the code */
@@ -229,24 +260,35 @@ class FunctionWriter {
 
   /** The instance of a scope that has code; null: it has none. */
   instanceOf(location: DILocation): OpenScope | null {
-    const [own, ...inner] = path(location);
-    if (this.root === null || own?.scope !== this.subprogram) return null;
-    let at: OpenScope | undefined = this.root;
-    for (const { scope, inlinedAt } of inner)
-      at =
-        at &&
-        this.instances
-          .get(at)
-          ?.get(scope)
-          ?.find((known) => known.inlinedAt === inlinedAt);
-    return at ?? null;
+    return this.find(location.scope, location.inlinedAt, false);
   }
 }
 
-function instance({ scope, inlinedAt }: Place): OpenScope {
-  const isInlined = scope.kind === "DISubprogram" && inlinedAt !== null;
-  const call = isInlined ? { file: fileOf(inlinedAt), line: inlinedAt.line, column: inlinedAt.column } : null;
-  return { scope, inlinedAt, call, ranges: [], children: [], variables: [], labels: [] };
+const opened = (
+  scope: DISubprogram | DILexicalBlock,
+  inlinedAt: DILocation | null,
+  parent: OpenScope | null,
+): OpenScope => ({
+  scope,
+  inlinedAt,
+  parent,
+  depth: parent === null ? 0 : parent.depth + 1,
+  ranges: none,
+  children: none,
+  variables: none,
+  labels: none,
+});
+
+/** A scope as it is kept, without spare room in its lists. */
+function settled({ scope, inlinedAt, ranges, children, variables, labels }: OpenScope): ScopeInstance {
+  return {
+    scope,
+    call: scope.kind === "DISubprogram" ? inlinedAt : null,
+    ranges: ranges.length === 0 ? none : ranges.slice(),
+    children: children.length === 0 ? none : children.map(settled),
+    variables: variables.length === 0 ? none : variables.slice(),
+    labels: labels.length === 0 ? none : labels.slice(),
+  };
 }
 
 /** The file that a location is in. */
@@ -280,6 +322,10 @@ function older(bytes: readonly number[]): readonly number[] | null {
 export class CodeDebug {
   private labels = 0;
   private readonly infos: FunctionDebugInfo[] = [];
+  private places = new Int32Array(1 << 10);
+  private placesEnd = 0;
+  private readonly expressions: (readonly number[])[] = [];
+  private readonly expressionNumbers = new Map<string, number>();
   /** Whose sequence of rows goes on, to where, and the section. */
   private unit: DICompileUnit | null = null;
   private ended = "";
@@ -302,28 +348,29 @@ export class CodeDebug {
     const writer = new FunctionWriter(fn, this.lines, () => this.label());
     const number = this.infos.length;
     let range: CodeRange = { begin: `.Lfunc_begin${number}`, end: `.Lfunc_end${number}` };
-    const labels = new Map<number, string>();
-    const behindCalls = new Map<number, string>();
+    /** Numbers of labels by those of marks. */
+    const labels: number[] = [];
+    const behindCalls: number[] = [];
     const inlined = new Set<number>();
-    const text = printed.text.replace(codeMark, (_, what: string, entered: string, bytes: string) => {
-      switch (what) {
-        case "begin":
+    const text = withoutMarks(printed.text, (kind, number, isEntered, bytes) => {
+      switch (kind) {
+        case MarkKind.Begin:
           writer.begin(range.begin, isJoined);
           return `${range.begin}:\n`;
-        case "end":
-          range = { ...range, most: writer.end(range.end, Number(bytes)) };
+        case MarkKind.End:
+          range = { ...range, most: writer.end(range.end, bytes) };
           return `${range.end}:\n`;
-        default:
-          if (what.startsWith("v") || what.startsWith("c")) {
-            if (what.startsWith("c") && writer.isInlined) inlined.add(Number(what.slice(1)));
-            const label = this.label();
-            (what.startsWith("v") ? labels : behindCalls).set(Number(what.slice(1)), label);
-            return `${label}:\n`;
-          }
-          return this.changed(writer, Number(what), entered !== "", Number(bytes));
+        case MarkKind.Origin:
+          return this.changed(writer, number, isEntered, bytes);
+        default: {
+          if (kind === MarkKind.Call && writer.isInlined) inlined.add(number);
+          const label = this.labels++;
+          (kind === MarkKind.Place ? labels : behindCalls)[number] = label;
+          return `${debugLabel(label)}:\n`;
+        }
       }
     });
-    for (const variable of printed.variables ?? []) this.place(variable, writer, labels, range);
+    if (printed.variables !== undefined) this.placeAll(printed.variables, writer, labels, range);
     this.unit = unit;
     this.ended = range.end;
     // A jump at the end that was left out goes on to what follows.
@@ -332,58 +379,98 @@ export class CodeDebug {
       arguments: inlined.has(mark)
         ? call.arguments.filter(({ bytes }) => bytes[0] !== DwOp.EntryValue)
         : call.arguments,
-      end: behindCalls.get(mark) ?? range.end,
+      end: behindCalls[mark] === undefined ? range.end : debugLabel(behindCalls[mark]),
     }));
-    this.infos.push({ fn, symbol: printed.symbol, range, root: writer.root, calls });
+    const root = writer.root === null ? null : settled(writer.root);
+    this.infos.push({ fn, symbol: printed.symbol, range, root, calls });
     return { ...printed, text };
   }
 
-  /** A variable is said to be in its scope, if there is code of that. */
-  private place(
-    { variable, origin, places }: PrintedVariable,
+  /** Variables are said to be in their scopes, if there is code of these. */
+  private placeAll(
+    { variables, places, locations }: PrintedVariables,
     writer: FunctionWriter,
-    labels: ReadonlyMap<number, string>,
-    { begin, end }: CodeRange,
+    labels: readonly number[],
+    { begin }: CodeRange,
   ): void {
-    const location = this.origins.locationOf(origin);
-    const scope = location === null ? null : writer.instanceOf(location);
-    if (scope === null) return;
-    const node = this.origins.variableOf(variable);
-    if (node.kind === "DILabel") {
-      // Of copies, the first.
-      const { from } = places[0]!;
-      const place = from < 0 ? begin : labels.get(from);
-      if (place !== undefined) scope.labels.push({ label: node, place });
-      return;
+    /** Of locations of whole variables, the expressions. */
+    const numbers = locations.map(({ bytes, described }) =>
+      described === Number.POSITIVE_INFINITY ? this.expressionNumber(bytes) : -1,
+    );
+    this.makeRoom(places.length);
+    for (let v = 0; v < variables.length; v += VariableField.Count) {
+      const location = this.origins.locationOf(variables[v + VariableField.Origin]!);
+      const scope = location === null ? null : writer.instanceOf(location);
+      if (scope === null) continue;
+      const start = variables[v + VariableField.First]!;
+      const node = this.origins.variableOf(variables[v + VariableField.Variable]!);
+      if (node.kind === "DILabel") {
+        // Of copies, the first.
+        const from = places[start + PlaceField.From]!;
+        const place = from < 0 ? begin : labels[from] === undefined ? null : debugLabel(labels[from]);
+        if (place !== null) scope.labels = more(scope.labels, { label: node, place });
+        continue;
+      }
+      const isInlined = location!.inlinedAt !== null;
+      const size = sizeOfType(node.type);
+      const first = this.placesEnd;
+      const stop = variables[v + VariableField.End]!;
+      for (let at = start; at < stop; at += PlaceField.Count) {
+        const from = places[at + PlaceField.From]!;
+        const to = places[at + PlaceField.To]!;
+        // A jump at the end that was left out took its mark along.
+        const begins = from < 0 ? -1 : labels[from];
+        const ends = to < 0 ? -1 : (labels[to] ?? -1);
+        const number = places[at + PlaceField.Location]!;
+        const { bytes, described } = locations[number]!;
+        let expression = numbers[number]!;
+        if (described !== Number.POSITIVE_INFINITY) {
+          const whole = filled(bytes, described, size);
+          expression = whole === null ? -1 : this.expressionNumber(whole);
+        }
+        if (begins === undefined || expression < 0) continue;
+        if (isInlined && bytes.includes(DwOp.EntryValue)) continue;
+        const end = this.placesEnd;
+        this.places[end + PlaceField.From] = begins;
+        this.places[end + PlaceField.To] = ends;
+        this.places[end + PlaceField.EndsInCall] = places[at + PlaceField.EndsInCall]!;
+        this.places[end + PlaceField.Location] = expression;
+        this.placesEnd += PlaceField.Count;
+      }
+      const end = this.placesEnd;
+      if (end > first) scope.variables = more(scope.variables, { variable: node, first, end });
     }
-    const size = sizeOfType(node.type);
-    const found: VariablePlace[] = [];
-    for (const { from, to, endsInCall, bytes, described } of places) {
-      // A jump at the end that was left out took its mark along.
-      const first = from < 0 ? begin : labels.get(from);
-      const last = to < 0 ? end : (labels.get(to) ?? end);
-      const expression = described === Number.POSITIVE_INFINITY ? bytes : filled(bytes, described, size);
-      if (first === undefined || expression === null) continue;
-      const told = this.lines.version >= 5 ? expression : older(expression);
-      if (told === null || (location!.inlinedAt !== null && bytes.includes(DwOp.EntryValue))) continue;
-      found.push({ range: { begin: first, end: endsInCall ? `${last}-1` : last }, expression: told });
-    }
-    if (found.length > 0) scope.variables.push({ variable: node, places: found });
+  }
+
+  private makeRoom(more: number): void {
+    if (this.placesEnd + more <= this.places.length) return;
+    const larger = new Int32Array(Math.max(this.placesEnd + more, 2 * this.places.length));
+    larger.set(this.places);
+    this.places = larger;
+  }
+
+  /** @returns the number of what is told; -1: nothing is */
+  private expressionNumber(bytes: readonly number[]): number {
+    const told = this.lines.version >= 5 ? bytes : older(bytes);
+    if (told === null) return -1;
+    const key = told.join();
+    let number = this.expressionNumbers.get(key);
+    if (number === undefined) this.expressionNumbers.set(key, (number = this.expressions.push(told) - 1));
+    return number;
   }
 
   private changed(writer: FunctionWriter, origin: number, isEntered: boolean, bytes: number): string {
     const { origins } = this;
-    const others = origins.othersOf(origin).map((other) => origins.locationOf(other));
-    return writer.change(
-      origins.locationOf(origin),
-      others.filter((other) => other !== null),
-      isEntered,
-      bytes,
-    );
+    const others = origins.othersOf(origin);
+    const locations =
+      others.length === 0
+        ? none
+        : others.map((other) => origins.locationOf(other)).filter((other) => other !== null);
+    return writer.change(origins.locationOf(origin), locations, isEntered, bytes);
   }
 
   private label(): string {
-    return `.Ldebug${this.labels++}`;
+    return debugLabel(this.labels++);
   }
 
   private endSequence(): void {
@@ -392,8 +479,13 @@ export class CodeDebug {
   }
 
   /** All functions, in the order of the text; to be called when there are no more. */
-  close(): readonly FunctionDebugInfo[] {
+  close(): ProgramDebugInfo {
     this.endSequence();
-    return this.infos;
+    return { functions: this.infos, places: { rows: this.places, expressions: this.expressions } };
+  }
+
+  /** Functions are needed no more, whoever still has the list of them. */
+  forget(): void {
+    this.infos.length = 0;
   }
 }

@@ -5,12 +5,7 @@
  * Blocks that have neither variables nor labels are left out, as LLVM does. A variable whose place is not known has an entry all
  * the same; a label does not, which is no place to stop at then.
  */
-import type {
-  CodeRange,
-  FunctionDebugInfo,
-  LocatedVariable,
-  ScopeInstance,
-} from "../../lto/codegen/debug/function-info.js";
+import type { CodeRange, FunctionDebugInfo, ScopeInstance } from "../../lto/codegen/debug/function-info.js";
 import {
   type DebugNode,
   type DICompileUnit,
@@ -292,7 +287,7 @@ export class CodeEntries implements Scopes {
   /** What a scope has: variables, labels, blocks, what was inlined. */
   private scope(instance: ScopeInstance, entry: Entry, inside: Inside): void {
     const { scope } = instance;
-    const located = new Map((instance.variables ?? []).map((place) => [place.variable, place]));
+    const located = new Map(instance.variables.map((place) => [place.variable, place]));
     const all = new Set([...(inside.retained.get(scope) ?? []), ...located.keys()]);
     for (const variable of inOrder([...all])) {
       if (variable.kind === "DILabel") continue;
@@ -304,9 +299,9 @@ export class CodeEntries implements Scopes {
       const abstract = this.abstractVariable(variable);
       if (abstract !== null) child.entry(At.AbstractOrigin, abstract);
       else this.describe(child, variable, inside.unit);
-      if (isKnown) this.locate(child, located.get(variable)!, inside.range);
+      if (isKnown) this.ranges.locations(child, located.get(variable)!, inside.range);
     }
-    for (const { label, place } of instance.labels ?? []) {
+    for (const { label, place } of instance.labels) {
       const child = entry.add(new Entry(Tag.Label));
       const abstract = this.abstractVariable(label);
       if (abstract !== null) child.entry(At.AbstractOrigin, abstract);
@@ -371,7 +366,7 @@ export class CodeEntries implements Scopes {
   private readonly ranksOf = new Map<Retained, ReadonlyMap<DebugNode, number>>();
 
   private hasVariables(child: ScopeInstance, retained: Retained, isInlined: boolean): boolean {
-    if ((child.variables ?? []).length + (child.labels ?? []).length > 0) return true;
+    if (child.variables.length + child.labels.length > 0) return true;
     return !isInlined && (retained.get(child.scope)?.some(({ kind }) => kind === "DILocalVariable") ?? false);
   }
 
@@ -391,7 +386,8 @@ export class CodeEntries implements Scopes {
     const entry = parent.add(new Entry(Tag.InlinedSubroutine));
     entry.entry(At.AbstractOrigin, abstract.entry);
     this.ranges.put(entry, instance.ranges, range);
-    if (call!.file !== null) entry.number(At.CallFile, this.context.lines.file(unit.node, call!.file));
+    const file = call!.scope?.file ?? null;
+    if (file !== null) entry.number(At.CallFile, this.context.lines.file(unit.node, file));
     entry.number(At.CallLine, call!.line);
     if (call!.column > 0) entry.number(At.CallColumn, call!.column);
     if (isMinimal(unit.node)) {
@@ -400,11 +396,6 @@ export class CodeEntries implements Scopes {
     }
     const retained = this.retained(scope);
     this.scope(instance, entry, { unit, range, common: null, retained, isInlined: true });
-  }
-
-  /** Where a variable is. */
-  private locate(entry: Entry, { places }: LocatedVariable, range: CodeRange): void {
-    this.ranges.locations(entry, places, range);
   }
 
   // ── What else is in scopes ──

@@ -31,10 +31,12 @@ export class Context {
   /** What is left to do for entries that are there: those that lead to others make them on the way. */
   private readonly later: (() => void)[] = [];
   private readonly last: (() => void)[] = [];
+  private done = 0;
 
   /**
    * @param version DWARF's
    * @param symbol a global of the module as the assembler takes it; null: it has no place in the program
+   * @param collect is called now and then: much of what entries are made of serves for a moment
    */
   constructor(
     readonly version: number,
@@ -42,6 +44,7 @@ export class Context {
     readonly uniquer: Uniquer,
     readonly addresses: AddressPool,
     readonly symbol: (global: GlobalValue) => string | null,
+    private readonly collect: () => void,
   ) {}
 
   unitOf(node: DICompileUnit): UnitEntries {
@@ -78,7 +81,10 @@ export class Context {
     for (const work of this.last) work();
   }
   run(): void {
-    for (let work = this.later.pop(); work !== undefined; work = this.later.pop()) work();
+    for (let work = this.later.pop(); work !== undefined; work = this.later.pop()) {
+      work();
+      if (++this.done % workBetween === 0) this.collect();
+    }
   }
 
   /** Where something was declared. Nothing without a line. */
@@ -99,6 +105,8 @@ export class Context {
     }
   }
 }
+
+const workBetween = 64;
 
 /** Whether C's rules of prototypes hold: DW_LANG_C89, C, C99, ObjC, C11, C17, C23. */
 export const isC = (unit: DICompileUnit): boolean =>

@@ -2,14 +2,14 @@
  * The entries of a linked program: a compile unit for each source that has some, as LLVM's link-time optimisation writes
  * them, with types where they were asked for first.
  */
-import type { FunctionDebugInfo, ScopeInstance } from "../../lto/codegen/debug/function-info.js";
+import type { ProgramDebugInfo, ScopeInstance } from "../../lto/codegen/debug/function-info.js";
 import { type DICompileUnit, type DISubprogram, membersOf } from "../../lto/ir/debug/nodes.js";
 import { Uniquer } from "../../lto/ir/debug/unique.js";
 import type { GlobalValue, Module } from "../../lto/ir/module.js";
 import { CodeEntries, isMinimal } from "./code-entries.js";
 import { At, Emission, Form } from "./constants.js";
 import { Context, type LineNumbers, type UnitEntries } from "./context.js";
-import { AddressPool, InfoWriter } from "./entries.js";
+import { AddressPool, InfoWriter, type Unit } from "./entries.js";
 import { GlobalEntries } from "./global-entries.js";
 import { RangeLists } from "./range-lists.js";
 import { Types } from "./types.js";
@@ -33,25 +33,34 @@ const labels = {
   addresses: ".Ldebug_addr",
 };
 
+/** Entries, and what they refer to in other sections. */
+export interface ProgramEntries {
+  readonly units: readonly Unit[];
+  readonly ranges: RangeLists;
+  readonly addresses: AddressPool;
+  /** DWARF's. */
+  readonly version: number;
+}
+
 /**
- * The sections of entries, as text for the assembler.
- * @param functions what has code, in the order of the code
+ * The entries of a program: nothing in them leads to what they were made of.
  * @param elsewhere subprograms of functions that are not in the program, by the names that calls have for them
  * @param version DWARF's: 4 or 5
- * @param symbol a global as the assembler takes it; null: it has no place in the program
+ * @param symbol a global as the assembler takes it; null: it has no place in the program @param collect is called now and then
  */
 export function debugEntries(
   module: Module,
-  functions: readonly FunctionDebugInfo[],
+  { functions, places }: ProgramDebugInfo,
   elsewhere: ReadonlyMap<string, DISubprogram>,
   lines: LineNumbers,
   version: number,
   symbol: (global: GlobalValue) => string | null,
-): string {
+  collect: () => void = () => {},
+): ProgramEntries {
   const uniquer = new Uniquer();
   const addresses = new AddressPool();
-  const context = new Context(version, lines, uniquer, addresses, symbol);
-  const ranges = new RangeLists(version, addresses);
+  const context = new Context(version, lines, uniquer, addresses, symbol, collect);
+  const ranges = new RangeLists(version, addresses, places);
   const types = new Types(context);
   const declared = new Map([...elsewhere].map(([name, node]) => [name, uniquer.of(node)] as const));
   const code = new CodeEntries(context, types, ranges, declared);
@@ -62,7 +71,8 @@ export function debugEntries(
   for (const unit of units) context.unitOf(uniquer.of(unit));
   for (const { root } of functions) if (root !== null) unify(root, uniquer);
 
-  const described = functions.filter(({ root }) => root === null || hasEntries(root, new Set(units)));
+  const known = new Set(units);
+  const described = functions.filter(({ root }) => root === null || hasEntries(root, known));
   code.declare(described);
   code.place();
   context.run();
@@ -79,26 +89,32 @@ export function debugEntries(
 
   const written = [...context.units].filter((unit) => unit.root.children.length > 0 || ranges.hasCode(unit));
   ranges.putUnits();
-  if (written.length === 0) return "";
   ranges.arrange(written.map(({ root }) => root));
   const { rangesBase } = ranges;
   for (const { root } of written) {
     if (version < 5) break;
-    root.put(At.AddrBase, { form: Form.SecOffset, label: labels.addresses });
-    if (rangesBase !== null) root.put(At.RnglistsBase, { form: Form.SecOffset, label: rangesBase });
+    root.put(At.AddrBase, Form.SecOffset, labels.addresses);
+    if (rangesBase !== null) root.put(At.RnglistsBase, Form.SecOffset, rangesBase);
   }
-  const info = new InfoWriter(version, addresses).text(
-    written.map(({ unit }) => unit),
-    labels,
-  );
-  return info + ranges.text() + (version >= 5 ? addresses.section(labels.addresses) : "");
+  return { units: written.map(({ unit }) => unit), ranges, addresses, version };
+}
+
+/** Writes the sections of entries as text for the assembler, a part at a time. */
+export function writeEntries(
+  { units, ranges, addresses, version }: ProgramEntries,
+  write: (text: string) => void,
+): void {
+  if (units.length === 0) return;
+  new InfoWriter(version, addresses).write(units, labels, write);
+  ranges.write(write);
+  if (version >= 5) write(addresses.section(labels.addresses));
 }
 
 /** The nodes that scopes lead to, as the program has them. */
 function unify({ scope, call, children, variables }: ScopeInstance, uniquer: Uniquer): void {
   uniquer.of(scope);
-  if (call?.file != null) uniquer.of(call.file);
-  for (const { variable } of variables ?? []) uniquer.of(variable);
+  if (call?.scope?.file != null) uniquer.of(call.scope.file);
+  for (const { variable } of variables) uniquer.of(variable);
   for (const child of children) unify(child, uniquer);
 }
 
@@ -114,11 +130,11 @@ function unitAttributes({ node, root }: UnitEntries, { lines }: Context, version
   root.text(At.Producer, node.producer);
   const language =
     node.sourceLanguageVersion < 0 ? node.language : (olderLanguages.get(node.language) ?? node.language);
-  root.put(At.Language, { form: Form.Data2, number: language });
+  root.put(At.Language, Form.Data2, language);
   if (node.file !== null) root.text(At.Name, node.file.filename);
-  if (version >= 5) root.put(At.StrOffsetsBase, { form: Form.SecOffset, label: labels.strings });
+  if (version >= 5) root.put(At.StrOffsetsBase, Form.SecOffset, labels.strings);
   const table = lines.label(node);
-  if (table !== null) root.put(At.StmtList, { form: Form.SecOffset, label: table });
+  if (table !== null) root.put(At.StmtList, Form.SecOffset, table);
   if (node.file !== null) root.text(At.CompDir, node.file.directory);
 }
 

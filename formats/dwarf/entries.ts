@@ -6,24 +6,19 @@
  */
 import { bytesOfText } from "../../lto/ir/byte-text.js";
 import { Abbreviations } from "./abbreviations.js";
-import { SectionBytes, ulebSize } from "./bytes.js";
+import { SectionBytes, slebSize, ulebSize } from "./bytes.js";
 import { type At, Form, Tag } from "./constants.js";
 
-/** What an attribute says. */
-export type Value =
-  /** Of a form that says how long it is; 0 for `FlagPresent`. */
-  | { readonly form: Form; readonly number: number | bigint }
-  | { readonly form: Form.Strp; readonly text: string }
-  /** The address of a label. */
-  | { readonly form: Form.Addr; readonly label: string }
-  /** An expression of labels. */
-  | { readonly form: Form.Data1 | Form.Data2 | Form.Data4 | Form.SecOffset; readonly label: string }
-  | { readonly form: Form.Ref4; readonly entry: Entry }
-  | { readonly form: Form.Exprloc | Form.Block; readonly bytes: SectionBytes };
+/**
+ * What an attribute says, by its form: of `Strp` a text, of `Ref4` an entry, of `Exprloc` and `Block` bytes; of others a number, or for
+ * the assembler a label or an expression of labels.
+ */
+export type Value = number | bigint | string | Entry | SectionBytes | readonly number[];
 
 /** One entry. Which form a reference or a string has in the end depends on where it leads. */
 export class Entry {
-  readonly attributes: [At, Value][] = [];
+  /** Of each attribute its name, its form and its value: lists of lists would take three times as much. */
+  readonly fields: Value[] = [];
   readonly children: Entry[] = [];
   /** From the start of its unit; known once that is laid out. */
   offset = -1;
@@ -46,39 +41,47 @@ export class Entry {
     parent.add(this);
   }
 
-  put(attribute: At, value: Value): void {
-    this.attributes.push([attribute, value]);
+  put(attribute: At, form: Form, value: Value): void {
+    this.fields.push(attribute, form, value);
   }
   flag(attribute: At): void {
-    this.put(attribute, { form: Form.FlagPresent, number: 0 });
+    this.put(attribute, Form.FlagPresent, 0);
   }
   /** An unsigned number in the fewest whole bytes. */
   number(attribute: At, number: number | bigint): void {
-    const big = BigInt(number);
     const form =
-      big < 0x100n ? Form.Data1 : big < 0x10000n ? Form.Data2 : big <= 0xffffffffn ? Form.Data4 : Form.Data8;
-    this.put(attribute, { form, number });
+      number < 0x100
+        ? Form.Data1
+        : number < 0x10000
+          ? Form.Data2
+          : number <= 0xffffffff
+            ? Form.Data4
+            : Form.Data8;
+    this.put(attribute, form, number);
   }
   udata(attribute: At, number: number | bigint): void {
-    this.put(attribute, { form: Form.Udata, number });
+    this.put(attribute, Form.Udata, number);
   }
   sdata(attribute: At, number: number | bigint): void {
-    this.put(attribute, { form: Form.Sdata, number });
+    this.put(attribute, Form.Sdata, number);
   }
   /** Nothing where the text is empty. */
   text(attribute: At, text: string): void {
-    if (text !== "") this.put(attribute, { form: Form.Strp, text });
+    if (text !== "") this.put(attribute, Form.Strp, text);
   }
   entry(attribute: At, entry: Entry): void {
-    this.put(attribute, { form: Form.Ref4, entry });
+    this.put(attribute, Form.Ref4, entry);
   }
   address(attribute: At, label: string): void {
-    this.put(attribute, { form: Form.Addr, label });
+    this.put(attribute, Form.Addr, label);
   }
-  expression(attribute: At, bytes: SectionBytes): void {
-    this.put(attribute, { form: Form.Exprloc, bytes });
+  expression(attribute: At, bytes: SectionBytes | readonly number[]): void {
+    this.put(attribute, Form.Exprloc, bytes);
   }
 }
+
+/** Fields of an attribute. */
+const attributeSize = 3;
 
 /** A unit: its first entry, and where it begins in the section. */
 export class Unit {
@@ -163,14 +166,21 @@ export class InfoWriter {
     private readonly addresses: AddressPool,
   ) {}
 
-  /** The sections `.debug_info`, `.debug_abbrev`, `.debug_str` and what goes with it. */
-  text(units: readonly Unit[], bases: { info: string; abbreviations: string; strings: string }): string {
+  /** Writes the sections `.debug_info`, `.debug_abbrev`, `.debug_str` and what goes with it. Entries have their final forms then. */
+  write(
+    units: readonly Unit[],
+    bases: { info: string; abbreviations: string; strings: string },
+    write: (text: string) => void,
+  ): void {
     for (const unit of units) this.visit(unit.root, (entry) => this.prepare(entry, unit));
     this.strings.close();
     const abbreviations = new Abbreviations(this.version);
     for (const unit of units) {
       if (this.longest(unit) < 0x10000) unit.references = Form.Ref2;
-      this.visit(unit.root, (entry) => abbreviations.count(entry, this.forms(entry)));
+      this.visit(unit.root, (entry) => {
+        this.settle(entry);
+        abbreviations.count(entry);
+      });
     }
     abbreviations.close();
     let start = 0;
@@ -179,13 +189,14 @@ export class InfoWriter {
       unit.size = this.place(unit.root, this.version >= 5 ? 12 : 11);
       start += unit.size;
     }
-    const out = new SectionBytes();
-    for (const unit of units) this.unit(unit, out, bases);
-    return (
-      `\t.section\t.debug_abbrev,"",@progbits\n${bases.abbreviations}:\n${abbreviations.text()}` +
-      `\t.section\t.debug_info,"",@progbits\n${bases.info}:\n${out.text()}` +
-      (this.strings.isEmpty ? "" : this.strings.section(this.version >= 5 ? bases.strings : null))
-    );
+    write(`\t.section\t.debug_abbrev,"",@progbits\n${bases.abbreviations}:\n${abbreviations.text()}`);
+    write(`\t.section\t.debug_info,"",@progbits\n${bases.info}:\n`);
+    for (const unit of units) {
+      const out = new SectionBytes();
+      this.unit(unit, out, bases);
+      write(out.text());
+    }
+    if (!this.strings.isEmpty) write(this.strings.section(this.version >= 5 ? bases.strings : null));
   }
 
   private visit(root: Entry, look: (entry: Entry) => void): void {
@@ -198,26 +209,47 @@ export class InfoWriter {
 
   private prepare(entry: Entry, unit: Unit): void {
     entry.unit = unit;
-    for (const [, value] of entry.attributes) if ("text" in value) this.strings.count(value.text);
+    const { fields } = entry;
+    for (let i = 0; i < fields.length; i += attributeSize)
+      if (fields[i + 1] === Form.Strp) this.strings.count(fields[i + 2] as string);
   }
 
   /** The form that is written. */
-  private form(value: Value, user: Entry): Form {
-    if ("entry" in value) return value.entry.unit === user.unit ? user.unit!.references : Form.RefAddr;
-    if ("text" in value && this.version >= 5) {
-      const number = this.strings.of(value.text);
-      return number < 0x100
-        ? Form.Strx1
-        : number < 0x10000
-          ? Form.Strx2
-          : number < 0x1000000
-            ? Form.Strx3
-            : Form.Strx4;
+  private form(form: Form, value: Value, user: Entry): Form {
+    switch (form) {
+      case Form.Ref4:
+        return (value as Entry).unit === user.unit ? user.unit!.references : Form.RefAddr;
+      case Form.Strp: {
+        if (this.version < 5) return form;
+        const number = this.strings.of(value as string);
+        return number < 0x100
+          ? Form.Strx1
+          : number < 0x10000
+            ? Form.Strx2
+            : number < 0x1000000
+              ? Form.Strx3
+              : Form.Strx4;
+      }
+      case Form.Addr:
+        // 0 needs no place in a table.
+        return this.version >= 5 && value !== "0" ? Form.Addrx : form;
+      default:
+        return form;
     }
-    // 0 needs no place in a table.
-    if (value.form === Form.Addr && this.version >= 5 && !("label" in value && value.label === "0"))
-      return Form.Addrx;
-    return value.form;
+  }
+
+  /** Gives all attributes of an entry the forms that are written, and strings and addresses their numbers. */
+  private settle(entry: Entry): void {
+    const { fields } = entry;
+    for (let i = 0; i < fields.length; i += attributeSize) {
+      const asked = fields[i + 1] as Form;
+      const value = fields[i + 2]!;
+      const form = this.form(asked, value, entry);
+      if (form === asked) continue;
+      fields[i + 1] = form;
+      if (asked === Form.Strp) fields[i + 2] = this.strings.of(value as string);
+      else if (asked === Form.Addr) fields[i + 2] = this.addresses.of(value as string);
+    }
   }
 
   private size(value: Value, form: Form): number {
@@ -239,41 +271,40 @@ export class InfoWriter {
       case Form.Data16:
         return 16;
       case Form.Addrx:
-        return ulebSize(this.addresses.of((value as { label: string }).label));
+        return ulebSize(typeof value === "string" ? this.addresses.of(value) : (value as number));
       case Form.Exprloc:
       case Form.Block: {
-        const { length } = (value as { bytes: SectionBytes }).bytes;
+        const { length } = value as SectionBytes | readonly number[];
         return ulebSize(length) + length;
       }
       case Form.Udata:
       case Form.Rnglistx:
-        return ulebSize((value as { number: number | bigint }).number);
-      case Form.Sdata: {
-        const bytes = new SectionBytes();
-        bytes.sleb((value as { number: number | bigint }).number);
-        return bytes.length;
-      }
+        return ulebSize(value as number | bigint);
+      case Form.Sdata:
+        return slebSize(value as number | bigint);
       default:
         return 4;
     }
   }
 
-  private forms(entry: Entry): Form[] {
-    return entry.attributes.map(([, value]) => this.form(value, entry));
-  }
-
-  private sizeOf(entry: Entry): number {
+  private sizeOf({ fields, said }: Entry): number {
     let size = 0;
-    entry.attributes.forEach(([, value], i) => {
-      if (i !== entry.said) size += this.size(value, this.form(value, entry));
-    });
+    for (let i = 0; i < fields.length; i += attributeSize)
+      if (i !== said) size += this.size(fields[i + 2]!, fields[i + 1] as Form);
     return size;
   }
 
   /** More bytes than a unit has, whatever its abbreviations are. */
   private longest(unit: Unit): number {
     let bytes = 64;
-    this.visit(unit.root, (entry) => (bytes += this.sizeOf(entry) + 4));
+    this.visit(unit.root, (entry) => {
+      const { fields } = entry;
+      for (let i = 0; i < fields.length; i += attributeSize) {
+        const value = fields[i + 2]!;
+        bytes += this.size(value, this.form(fields[i + 1] as Form, value, entry));
+      }
+      bytes += 4;
+    });
     return bytes;
   }
 
@@ -301,33 +332,52 @@ export class InfoWriter {
   }
 
   private entry(entry: Entry, out: SectionBytes, info: string): void {
+    const { fields, children, said } = entry;
     out.uleb(entry.abbreviation);
-    entry.attributes.forEach(([, value], i) => {
-      if (i !== entry.said) this.value(value, entry, out, info);
-    });
-    if (entry.children.length === 0) return;
-    for (const child of entry.children) this.entry(child, out, info);
+    for (let i = 0; i < fields.length; i += attributeSize)
+      if (i !== said) this.value(fields[i + 1] as Form, fields[i + 2]!, out, info);
+    if (children.length === 0) return;
+    for (let i = 0; i < children.length; i++) this.entry(children[i]!, out, info);
     out.byte(0);
   }
 
-  private value(value: Value, user: Entry, out: SectionBytes, info: string): void {
-    const form = this.form(value, user);
-    if ("entry" in value) {
-      const { unit, offset } = value.entry;
-      if (unit === null) throw new Error("an entry of debug information is in no unit");
-      if (form !== Form.RefAddr) out.fixed(offset, this.size(value, form));
-      else out.hole(`${info}+${unit.start + offset}`, 4);
-    } else if ("text" in value) {
-      if (form === Form.Strp) out.hole(this.strings.label(value.text), 4);
-      else out.fixed(this.strings.of(value.text), form - Form.Strx1 + 1);
-    } else if ("bytes" in value) {
-      out.uleb(value.bytes.length);
-      out.append(value.bytes);
-    } else if ("label" in value) {
-      if (form === Form.Addrx) out.uleb(this.addresses.of(value.label));
-      else out.hole(value.label, this.size(value, form) as 1 | 2 | 4 | 8);
-    } else if (form === Form.Udata || form === Form.Rnglistx) out.uleb(value.number);
-    else if (form === Form.Sdata) out.sleb(value.number);
-    else out.fixed(value.number, this.size(value, form));
+  private value(form: Form, value: Value, out: SectionBytes, info: string): void {
+    switch (form) {
+      case Form.FlagPresent:
+        return;
+      case Form.Ref2:
+      case Form.Ref4:
+      case Form.RefAddr: {
+        const { unit, offset } = value as Entry;
+        if (unit === null) throw new Error("an entry of debug information is in no unit");
+        if (form !== Form.RefAddr) out.fixed(offset, form === Form.Ref2 ? 2 : 4);
+        else out.hole(`${info}+${unit.start + offset}`, 4);
+        return;
+      }
+      case Form.Strp:
+        out.hole(this.strings.label(value as string), 4);
+        return;
+      case Form.Exprloc:
+      case Form.Block: {
+        const bytes = value as SectionBytes | readonly number[];
+        out.uleb(bytes.length);
+        if (bytes instanceof SectionBytes) out.append(bytes);
+        else for (let i = 0; i < bytes.length; i++) out.byte(bytes[i]!);
+        return;
+      }
+      case Form.Addrx:
+      case Form.Udata:
+      case Form.Rnglistx:
+        out.uleb(value as number | bigint);
+        return;
+      case Form.Sdata:
+        out.sleb(value as number | bigint);
+        return;
+      default: {
+        const size = this.size(value, form);
+        if (typeof value === "string") out.hole(value, size as 1 | 2 | 4 | 8);
+        else out.fixed(value as number | bigint, size);
+      }
+    }
   }
 }

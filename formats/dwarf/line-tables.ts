@@ -266,12 +266,11 @@ export class LineTables {
     this.table(unit).end(label);
   }
 
-  /** All tables: to be asked for when nobody asks for numbers of files any more. */
-  text(): string {
-    if (this.tables.size === 0) return "";
-    const out = ['\t.section\t.debug_line,"",@progbits\n'];
-    for (const table of this.tables.values()) out.push(table.text(this.strings));
-    out.push(this.strings.text());
-    return out.join("");
+  /** Writes all tables: to be asked for when nobody asks for numbers of files any more. */
+  write(write: (text: string) => void): void {
+    if (this.tables.size === 0) return;
+    write('\t.section\t.debug_line,"",@progbits\n');
+    for (const table of this.tables.values()) write(table.text(this.strings));
+    write(this.strings.text());
   }
 }

@@ -288,7 +288,7 @@ export class Types {
     if (value < -maxSigned - 1n || value > maxUnsigned) {
       const bytes = new SectionBytes();
       bytes.fixed(value, 16);
-      entry.put(attribute, { form: 0x09, bytes });
+      entry.put(attribute, 0x09, bytes);
     } else if (unsigned) entry.udata(attribute, BigInt.asUintN(64, value));
     else entry.sdata(attribute, BigInt.asIntN(64, value));
   }
@@ -377,7 +377,7 @@ export class Types {
     } else if (extraData?.kind === "constant" && extraData.value.valueKind === "float") {
       const bytes = new SectionBytes();
       bytes.fixed(extraData.value.bits, floatBytes[extraData.value.type.kind] ?? 16);
-      entry.put(At.ConstValue, { form: 0x09, bytes });
+      entry.put(At.ConstValue, 0x09, bytes);
     }
     if (node.align > 0) entry.udata(At.Alignment, node.align / 8);
     return entry;

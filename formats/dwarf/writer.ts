@@ -5,7 +5,7 @@ import { isReservedName } from "../../lto/ir/intrinsics.js";
 import { type GlobalValue, isReference, type Module } from "../../lto/ir/module.js";
 import { Origins } from "../../lto/ir/origins.js";
 import { CodeDebug } from "./code-debug.js";
-import { debugEntries } from "./debug-entries.js";
+import { debugEntries, type ProgramEntries, writeEntries } from "./debug-entries.js";
 import { LineTables } from "./line-tables.js";
 
 /** LLVM's own where nobody says. */
@@ -43,19 +43,29 @@ export class DebugWriter {
     return found;
   }
 
-  /** What follows all code and data. */
-  text(): string {
-    const functions = this.code.close();
+  /**
+   * Writes what follows all code and data, a part at a time.
+   * @param collect is called now and then, and when much of what was needed is not any more
+   */
+  write(write: (text: string) => void, collect: () => void): void {
+    const entries = this.entries(collect);
+    this.code.forget();
+    collect();
+    writeEntries(entries, write);
+    this.lines.write(write);
+  }
+
+  private entries(collect: () => void): ProgramEntries {
     const globals = new Set(this.module.globals);
-    const entries = debugEntries(
+    return debugEntries(
       this.module,
-      functions,
+      this.code.close(),
       this.elsewhere(),
       this.lines,
       this.version,
       (global) => (globals.has(global) && !isElsewhere(global) ? this.symbol(global) : null),
+      collect,
     );
-    return entries + this.lines.text();
   }
 }
 

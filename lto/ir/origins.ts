@@ -21,6 +21,7 @@ import {
 import { forEachRecord } from "./debug-records.js";
 import type { BodyView } from "./instructions.js";
 import type { Func, GlobalValue } from "./module.js";
+import { OriginTable } from "./origin-table.js";
 
 /** A global that no input has. */
 export interface Made {
@@ -50,9 +51,6 @@ export interface CodeOrigin {
   readonly copy: number;
 }
 
-/** Numbers of what has the same `fn` and `into`, by place. */
-type Places = Map<DILocation | null, number>;
-
 const none: readonly number[] = [];
 
 /** Beyond this, what a global was made of is said no more: thousands of places may share a piece of code. */
@@ -63,8 +61,7 @@ export class Origins {
   private readonly made = new Map<GlobalValue, Made>();
   private readonly absorbed = new Map<GlobalValue, readonly GlobalValue[]>();
 
-  private readonly code: CodeOrigin[] = [];
-  private readonly codeNumbers = new Map<GlobalValue, Map<number, Places>>();
+  private readonly code = new OriginTable();
   /** Some code has a source location. */
   hasLocations = false;
   /** Where numbers are given: another table, once this one is part of it. */
@@ -77,21 +74,14 @@ export class Origins {
     if (copy === 0) return first;
     const key = `${first} ${copy}`;
     let number = this.copyNumbers.get(key);
-    if (number === undefined) this.copyNumbers.set(key, (number = this.code.push({ fn, into, place, copy })));
+    if (number === undefined) this.copyNumbers.set(key, (number = this.code.another(fn, into, place, copy)));
     return number;
   }
   private readonly copyNumbers = new Map<string, number>();
 
   private firstNumberOf(fn: GlobalValue, into: number, place: DILocation | null): number {
-    let calls = this.codeNumbers.get(fn);
-    if (calls === undefined) this.codeNumbers.set(fn, (calls = new Map()));
-    let places = calls.get(into);
-    if (places === undefined) calls.set(into, (places = new Map()));
     if (place !== null) this.hasLocations = true;
-    let number = places.get(place);
-    // 0 is no number of the table.
-    if (number === undefined) places.set(place, (number = this.code.push({ fn, into, place, copy: 0 })));
-    return number;
+    return this.code.number(fn, into, place);
   }
 
   /** A place in the source: equal ones are the same object. Line and column from 1 on; 0: not known. */
@@ -116,7 +106,11 @@ export class Origins {
    */
   moved(fn: GlobalValue, origin: number, call: number): number {
     if (origin === 0) return this.numberOf(fn, call, null);
-    const { fn: written, into, place, copy } = this.code[origin - 1]!;
+    const { code } = this;
+    const written = code.fnOf(origin);
+    const into = code.intoOf(origin);
+    const place = code.placeOf(origin);
+    const copy = code.copyOf(origin);
     const others = this.others.get(origin);
     const calls = into === 0 && written === fn ? call : this.moved(fn, into, call);
     const moved = this.numberOf(written, calls, place, copy);
@@ -140,7 +134,7 @@ export class Origins {
       this.inlinedCalls.add(call);
       return call;
     }
-    const { fn, into, place } = this.code[call - 1]!;
+    const { fn, into, place } = this.code.origin(call);
     return this.numberOf(fn, into, place, ++this.copies);
   }
   private readonly inlinedCalls = new Set<number>();
@@ -156,12 +150,12 @@ export class Origins {
     if (!this.hasLocations) return a;
     if (a === 0 || b === 0) return 0;
     const frames = new Map<string, number>();
-    for (let at = a; at !== 0; at = this.code[at - 1]!.into) frames.set(this.frameOf(at), at);
-    for (let at = b; at !== 0; at = this.code[at - 1]!.into) {
+    for (let at = a; at !== 0; at = this.code.intoOf(at)) frames.set(this.frameOf(at), at);
+    for (let at = b; at !== 0; at = this.code.intoOf(at)) {
       const other = frames.get(this.frameOf(at));
       if (other === undefined) continue;
-      const { fn, into, place } = this.code[at - 1]!;
-      const same = this.code[other - 1]!.place;
+      const { fn, into, place } = this.code.origin(at);
+      const same = this.code.placeOf(other);
       return this.numberOf(
         fn,
         into,
@@ -177,14 +171,15 @@ export class Origins {
    */
   unplaced(origin: number, isCall: boolean): number {
     if (origin === 0 || !this.hasLocations) return origin;
-    const { fn, into, place } = this.code[origin - 1]!;
+    const { fn, into, place } = this.code.origin(origin);
     const kept = isCall && place?.scope != null ? this.place(0, 0, place.scope, place.inlinedAt) : null;
     return into === 0 && kept === null ? 0 : this.numberOf(fn, into, kept);
   }
 
   /** Tells the functions that code stands in apart, with the calls that led there. */
   private frameOf(number: number): string {
-    const { fn, into } = this.code[number - 1]!;
+    const fn = this.code.fnOf(number);
+    const into = this.code.intoOf(number);
     let id = this.frameIds.get(fn);
     if (id === undefined) this.frameIds.set(fn, (id = this.frameIds.size));
     return `${id} ${into}`;
@@ -203,7 +198,8 @@ export class Origins {
     const key = `${first} ${others.join()}`;
     let number = this.setNumbers.get(key);
     if (number === undefined) {
-      this.setNumbers.set(key, (number = this.code.push(this.code[first - 1]!)));
+      const { fn, into, place, copy } = this.code.origin(first);
+      this.setNumbers.set(key, (number = this.code.another(fn, into, place, copy)));
       this.others.set(number, others);
     }
     return number;
@@ -224,7 +220,8 @@ export class Origins {
   /** The program's number of one that was given before `join`. */
   joined(number: number): number {
     if (number === 0) return 0;
-    const { fn, place } = this.code[number - 1]!;
+    const fn = this.code.fnOf(number);
+    const place = this.code.placeOf(number);
     return place === null ? 0 : this.located(fn, place);
   }
 
@@ -264,9 +261,13 @@ export class Origins {
     return isLocalScope(scope) ? this.located(fn, this.place(0, 0, scope, inlinedAt)) : 0;
   }
 
-  /** What numbers from 1 on mean; chains lead to lower numbers. */
+  /** What numbers from 1 on mean; chains lead to lower numbers. A list that is made for who asks. */
   get codeOrigins(): readonly CodeOrigin[] {
-    return this.code;
+    return Array.from({ length: this.code.length }, (_, i) => this.code.origin(i + 1));
+  }
+  /** What a number means that is not 0. */
+  codeOrigin(number: number): CodeOrigin {
+    return this.code.origin(number);
   }
 
   /** @param place the same object for all that is from there */

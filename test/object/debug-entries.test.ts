@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { debugEntries } from "../../formats/dwarf/debug-entries.js";
+import { debugEntries, writeEntries } from "../../formats/dwarf/debug-entries.js";
 import { readBitcode } from "../../frontend/llvm/bitcode.js";
 import { i8 } from "../../lto/ir/types.js";
 import { constInt } from "../../lto/ir/values.js";
@@ -18,9 +18,16 @@ function entries(version: number, change: (name: string) => boolean = () => fals
   const module = readBitcode(fixtureBytes("nodes-22.bc"), "nodes-22.bc")[0]!;
   module.loadDebug();
   for (const variable of module.variables) if (change(variable.name)) variable.retype(i8, constInt(i8, 0));
-  const text = debugEntries(module, [], new Map(), { label: () => null, file: () => 1 }, version, (global) =>
-    global.isDeclaration ? null : global.name,
+  let text = "";
+  const made = debugEntries(
+    module,
+    { functions: [], places: { rows: [], expressions: [] } },
+    new Map(),
+    { label: () => null, file: () => 1 },
+    version,
+    (global) => (global.isDeclaration ? null : global.name),
   );
+  writeEntries(made, (part) => (text += part));
   const symbols = module.variables
     .filter(({ isDeclaration }) => !isDeclaration)
     .map(({ name, threadLocal }) => {

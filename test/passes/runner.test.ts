@@ -344,12 +344,8 @@ describe("--verify-each looks at origins of code", () => {
   it("numbers are the table's, and chains end", () => {
     expect(() => verified(moving(true, 2))).toThrow("@even: an instruction has origin 2 of 1");
     const module = withOrigins();
-    (module.origins!.codeOrigins as CodeOrigin[])[0] = {
-      fn: module.functions[0]!,
-      into: 1,
-      place: null,
-      copy: 0,
-    };
+    const circle: CodeOrigin = { fn: module.functions[0]!, into: 1, place: null, copy: 0 };
+    Object.defineProperty(module.origins!, "codeOrigins", { value: [circle] });
     expect(() => verified(dce, module)).toThrow("origin 1, of @leaf, leads to 1");
   });
 });

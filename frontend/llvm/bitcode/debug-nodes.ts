@@ -97,6 +97,7 @@ export class DebugNodeReader {
   /** The node of an entry, with all that it leads to. @throws InputError when it is malformed or something else */
   node(id: number): DebugNode {
     const asked = this.shell(id);
+    if (this.pending.length === 0) return asked;
     const made: FieldNode[] = [];
     try {
       // More may come while it runs.
@@ -132,10 +133,10 @@ export class DebugNodeReader {
 
   /** The node of an entry, whose fields are read later. */
   private shell(id: number): DebugNode {
+    const known = this.nodes.get(this.metadata.positionOf(id));
+    if (known !== undefined) return known;
     const located = this.metadata.locate(id);
     if (typeof located === "string") return this.text(located);
-    const known = this.nodes.get(located);
-    if (known !== undefined) return known;
     const node = this.newShell();
     this.nodes.set(located, node);
     return node;
@@ -154,11 +155,13 @@ export class DebugNodeReader {
     if (code === MetadataCode.Value) return this.constant(reader.count > 1 ? reader.number(1) : -1);
     const kind = kindOfCode.get(code);
     if (kind === undefined) throw new UnsupportedError(`metadata record ${code} in debug information`);
-    const operands: (number | bigint)[] = [];
-    if (kind === "tuple") operands.push(0);
-    for (let i = 0; i < reader.count; i++) {
+    const { count } = reader;
+    const first = kind === "tuple" ? 1 : 0;
+    const operands = new Array<number | bigint>(first + count);
+    if (first > 0) operands[0] = 0;
+    for (let i = 0; i < count; i++) {
       const small = reader.number(i);
-      operands.push(Number.isSafeInteger(small) ? small : reader.big(i));
+      operands[first + i] = Number.isSafeInteger(small) ? small : reader.big(i);
     }
     const record = current(kind, new DebugRecord(operands));
     const distinct =
@@ -179,8 +182,12 @@ export class DebugNodeReader {
 
   private fill(node: FieldNode, record: DebugRecord): void {
     const into = node as unknown as Mutable;
-    for (const [name, field] of fieldsOf(node.kind))
+    const fields = fieldsOf(node.kind);
+    for (let f = 0; f < fields.length; f++) {
+      const name = fields[f]![0];
+      const field = fields[f]![1];
       if (record.has(field.at)) into[name] = this.value(node, name, field, record);
+    }
     special(node.kind, into, record);
   }
 

@@ -110,21 +110,22 @@ export class RecordReader {
    * @param value of what says so, the number of its value, else -1
    */
   record(code: number, operands: readonly number[], value: number, last: Inst | null): void {
-    const [location, variable, expression, of] = operands as [number, number, number, number];
+    const location = operands[0]!;
+    const variable = operands[1]!;
     const { inlinedAt } = this.nodes.nodeOf(location, "DILocation");
     if (code === FunctionCode.DebugRecordLabel) {
       this.add(this.label(variable, inlinedAt), last);
       return;
     }
-    const [, , , , id = -1, offset = -1, address = -1] = operands;
-    const named: Named = value >= 0 ? { value } : { entry: of };
+    const isAssignment = code === FunctionCode.DebugRecordAssign;
+    const named: Named = value >= 0 ? { value } : { entry: operands[3]! };
     this.add(
       {
         variable: this.nodes.nodeOf(variable, "DILocalVariable"),
-        expression: this.nodes.nodeOf(expression, "DIExpression"),
+        expression: this.nodes.nodeOf(operands[2]!, "DIExpression"),
         of: named,
         isDeclaration: code === FunctionCode.DebugRecordDeclare,
-        assignment: code === FunctionCode.DebugRecordAssign ? { id, address, offset } : null,
+        assignment: isAssignment ? { id: operands[4]!, offset: operands[5]!, address: operands[6]! } : null,
         inlinedAt,
       },
       last,
@@ -297,9 +298,17 @@ function namesAll(record: DebugRecord): boolean {
 }
 
 /** The expression as numbers; null if it has some that are not exact, or operations that are not known. */
-function expressionOf({ operations }: DIExpression): Expression | null {
+function expressionOf(node: DIExpression): Expression | null {
+  if (node.operations.length === 0) return noExpression;
+  let known = expressionLists.get(node);
+  if (known === undefined) expressionLists.set(node, (known = listOf(node)));
+  return known;
+}
+/** Thousands of records have the same one. */
+const expressionLists = new WeakMap<DIExpression, Expression | null>();
+
+function listOf({ operations }: DIExpression): Expression | null {
   const list = operations as readonly bigint[];
-  if (list.length === 0) return noExpression;
   if (list.some((part) => part >= largest || part <= -largest)) return null;
   const numbers = list.map(Number);
   return operationsIn(numbers) === null ? null : numbers;

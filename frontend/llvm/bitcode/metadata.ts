@@ -280,6 +280,11 @@ export class MetadataReader implements MetadataGraph {
   get record(): BitReader {
     return this.reader;
   }
+  /** As `locate`, but nothing is read; -1 where it is a string. */
+  positionOf(id: number): number {
+    const run = this.run(id);
+    return run.kind === "strings" ? -1 : run.positions[id - run.first]!;
+  }
   /** The value of a number of the table of values, which may be one of the function that is being decoded. */
   value(id: number): unknown {
     return this.values.get(id);

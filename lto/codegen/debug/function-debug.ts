@@ -1,7 +1,8 @@
 /** What a machine function knows of source variables: marks, until its own steps are done, then places. */
 import type { MFunction, MInst } from "../mir.js";
 import { locateLabels } from "./labels.js";
-import { type LocatedVariable, locateVariables } from "./locate.js";
+import { locateVariables } from "./locate.js";
+import { type LocatedVariables, VariableList } from "./located-ranges.js";
 import { FunctionMarks } from "./marks.js";
 
 export interface FunctionDebug {
@@ -10,8 +11,7 @@ export interface FunctionDebug {
   located: Located | null;
 }
 
-export interface Located {
-  readonly variables: readonly LocatedVariable[];
+export interface Located extends LocatedVariables {
   /**
    * Positions of the instructions that were there when places were found; -2 less the first one's for an instruction that does
    * what several did, or less than any of those where some of them were new.
@@ -32,11 +32,14 @@ export const withMarks = (): FunctionDebug => ({ marks: new FunctionMarks(), loc
 export function locate(mf: MFunction): void {
   const marks = mf.debug?.marks;
   if (marks == null) return;
-  const variables = [
-    ...locateVariables(mf, marks, mf.target.registers.dwarfNumber),
-    ...locateLabels(mf, marks),
-  ];
+  const found = new VariableList();
+  locateVariables(mf, marks, mf.target.registers.dwarfNumber, found);
+  locateLabels(mf, marks, found);
+  if (found.isEmpty) {
+    mf.debug = null;
+    return;
+  }
   const positions = new Map<MInst, number>();
   for (const { insts } of mf.blocks) for (const inst of insts) positions.set(inst, positions.size);
-  mf.debug = variables.length === 0 ? null : { marks: null, located: { variables, positions } };
+  mf.debug = { marks: null, located: { ...found.located(), positions } };
 }

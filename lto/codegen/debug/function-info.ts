@@ -3,7 +3,6 @@
  * scopes. Made by what writes the text of code (formats/dwarf/code-scopes.ts), read by what writes DWARF's entries.
  */
 import type {
-  DIFile,
   DILabel,
   DILexicalBlock,
   DILocalVariable,
@@ -21,27 +20,18 @@ export interface CodeRange {
   readonly most?: number;
 }
 
-/** Line 0: not known. */
-export interface CallPlace {
-  readonly file: DIFile | null;
-  readonly line: number;
-  readonly column: number;
-}
-
 /** A scope where it has code: a block, or a subprogram that was inlined, is another one at each call. */
 export interface ScopeInstance {
   /** Blocks that only change the file are looked through. */
   readonly scope: DISubprogram | DILexicalBlock;
-  /** What the variables' locations have as `inlinedAt` that are in it. */
-  readonly inlinedAt: DILocation | null;
-  /** Of an inlined subprogram; null: the function itself, or a block. */
-  readonly call: CallPlace | null;
+  /** Of an inlined subprogram, where it was called; null: the function itself, or a block. */
+  readonly call: DILocation | null;
   /** In the order of the code, with those of its children. */
   readonly ranges: readonly CodeRange[];
   readonly children: readonly ScopeInstance[];
   /** Variables of the scope whose places are known, somewhere at least. */
-  readonly variables?: readonly LocatedVariable[];
-  readonly labels?: readonly LocatedLabel[];
+  readonly variables: readonly LocatedVariable[];
+  readonly labels: readonly LocatedLabel[];
 }
 
 /** A label of the source, and one of the assembly. */
@@ -52,14 +42,9 @@ export interface LocatedLabel {
 
 export interface LocatedVariable {
   readonly variable: DILocalVariable;
-  /** In the order of the code; apart from each other. */
-  readonly places: readonly VariablePlace[];
-}
-
-export interface VariablePlace {
-  readonly range: CodeRange;
-  /** DWARF's operations, complete. The base of the frame is the CFA. */
-  readonly expression: readonly number[];
+  /** Where its rows in the program's places begin and end, in numbers. */
+  readonly first: number;
+  readonly end: number;
 }
 
 export interface FunctionDebugInfo {
@@ -78,4 +63,22 @@ export interface FunctionDebugInfo {
 export interface CallSite extends DescribedCall {
   /** The label behind it. */
   readonly end: string;
+}
+
+/** Where variables of a program are. */
+export interface VariablePlaces {
+  /**
+   * Rows as in `PlaceField`, those of each variable in the order of the code, apart from each other: between numbers of labels, or
+   * (-1) from where the function begins, or to where it ends; locations by the number of an expression.
+   */
+  readonly rows: ArrayLike<number>;
+  /** DWARF's operations, complete, where the base of the frame is the CFA. */
+  readonly expressions: readonly (readonly number[])[];
+}
+
+/** All code of a program. */
+export interface ProgramDebugInfo {
+  /** What has code, in the order of the code. */
+  readonly functions: readonly FunctionDebugInfo[];
+  readonly places: VariablePlaces;
 }

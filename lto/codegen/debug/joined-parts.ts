@@ -1,15 +1,38 @@
 /** Ranges of a variable made of those of its parts. */
 import { composed, ofAll } from "./expressions.js";
-import type { LocatedRange } from "./locate.js";
+import { type LocationTable, RangeField } from "./located-ranges.js";
 
 interface Part {
   /** Bits; an infinite size: all of it. */
   readonly subject: { readonly offset: number; readonly size: number };
-  readonly ranges: readonly LocatedRange[];
+  /** Its ranges, as numbers. */
+  readonly rows: readonly number[];
 }
 
-/** Ranges of a variable of which parts have ranges of their own. */
-export function joined(parts: readonly Part[]): LocatedRange[] {
+interface Range {
+  readonly from: number;
+  readonly to: number;
+  readonly endsInCall: boolean;
+  readonly bytes: readonly number[];
+  readonly registers: number;
+}
+
+function rangesOf(rows: readonly number[], { all }: LocationTable): Range[] {
+  const ranges: Range[] = [];
+  for (let at = 0; at < rows.length; at += RangeField.Count)
+    ranges.push({
+      from: rows[at + RangeField.From]!,
+      to: rows[at + RangeField.To]!,
+      endsInCall: rows[at + RangeField.EndsInCall] !== 0,
+      bytes: all[rows[at + RangeField.Location]!]!.bytes,
+      registers: rows[at + RangeField.Registers]!,
+    });
+  return ranges;
+}
+
+/** Ranges of a variable of which parts have ranges of their own: rows. @param locations of theirs; those of the whole are added */
+export function joined(of: readonly Part[], locations: LocationTable): number[] {
+  const parts = of.map(({ subject, rows }) => ({ subject, ranges: rangesOf(rows, locations) }));
   const ends = new Map<number, boolean>();
   for (const { ranges } of parts)
     for (const { from, to, endsInCall } of ranges) {
@@ -18,7 +41,7 @@ export function joined(parts: readonly Part[]): LocatedRange[] {
     }
   const places = [...ends.keys()].sort((a, b) => a - b);
   const next = parts.map(() => 0);
-  const found: LocatedRange[] = [];
+  const found: number[] = [];
   for (let i = 0; i + 1 < places.length; i++) {
     const from = places[i]!;
     const to = places[i + 1]!;
@@ -38,7 +61,7 @@ export function joined(parts: readonly Part[]): LocatedRange[] {
         ? ofAll(first!.range.bytes)
         : composed(pieces.map(({ range, subject }) => ({ ...subject, bytes: range.bytes })));
     const registers = pieces.reduce((all, { range }) => all | range.registers, 0);
-    found.push({ from, to, endsInCall, ...location, registers });
+    found.push(from, to, endsInCall ? 1 : 0, locations.number(location), registers);
   }
   return found;
 }

@@ -1,38 +1,40 @@
 /** Where labels of the source are in a function's final code: as variables that are there for one instruction, without a place. */
 import type { MFunction } from "../mir.js";
 import { OpFact } from "../target.js";
-import type { LocatedRange, LocatedVariable } from "./locate.js";
+import type { VariableList } from "./located-ranges.js";
 import type { FunctionMarks } from "./marks.js";
 
 const noCode = OpFact.Entry | OpFact.Undefined;
-const nothing = { bytes: [], described: Number.POSITIVE_INFINITY };
 
 /** A label that stands before nothing that has code in its block is nowhere. A copied one is in several places. */
 export function locateLabels(
   { blocks, target }: MFunction,
   marks: FunctionMarks,
-): readonly LocatedVariable[] {
+  located: VariableList,
+): void {
   const { facts } = target.instructions;
-  const found = new Map<string, LocatedVariable & { readonly ranges: LocatedRange[] }>();
+  const found = new Map<string, { variable: number; origin: number; rows: number[] }>();
   let at = 0;
   for (const { insts } of blocks) {
-    let waiting: LocatedRange[][] = [];
+    let waiting: number[][] = [];
     for (const inst of insts) {
-      for (const mark of marks.before.get(inst) ?? []) {
-        if (mark.kind !== "label") continue;
-        const { variable, origin } = mark;
-        const key = `${variable} ${origin}`;
-        let label = found.get(key);
-        if (label === undefined) found.set(key, (label = { variable, origin, ranges: [], ...nothing }));
-        waiting.push(label.ranges);
-      }
-      if ((facts[inst.op]! & noCode) === 0 && inst.op !== target.frame.directive) {
-        for (const ranges of waiting)
-          ranges.push({ from: at, to: at + 1, endsInCall: false, registers: 0, ...nothing });
+      const own = marks.before.get(inst);
+      if (own !== undefined)
+        for (const mark of own) {
+          if (mark.kind !== "label") continue;
+          const { variable, origin } = mark;
+          const key = `${variable} ${origin}`;
+          let label = found.get(key);
+          if (label === undefined) found.set(key, (label = { variable, origin, rows: [] }));
+          waiting.push(label.rows);
+        }
+      if (waiting.length > 0 && (facts[inst.op]! & noCode) === 0 && inst.op !== target.frame.directive) {
+        for (const rows of waiting) rows.push(at, at + 1, 0, located.locations.nothing, 0);
         waiting = [];
       }
       at++;
     }
   }
-  return [...found.values()].filter(({ ranges }) => ranges.length > 0);
+  for (const { variable, origin, rows } of found.values())
+    if (rows.length > 0) located.add(variable, origin, rows);
 }

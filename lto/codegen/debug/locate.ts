@@ -10,45 +10,26 @@
  * Breaks if: an operand names a value that its instruction does not define.
  */
 import { fragmentOf, withoutFragment } from "../../ir/debug-records.js";
-import { isSlot, type MBlock, type MemOperand, type MFunction, type MInst, slotOf } from "../mir.js";
+import {
+  isSlot,
+  type Location,
+  type MBlock,
+  type MemOperand,
+  type MFunction,
+  type MInst,
+  slotOf,
+} from "../mir.js";
 import { lowWord } from "../register-set.js";
 import { OpFact } from "../target.js";
 import { composed, locationBytes, ofAll, type ValuePlace } from "./expressions.js";
 import { joined } from "./joined-parts.js";
-import { type FunctionMarks, type MarkValue, type OneValue, partsOf, type VariableMark } from "./marks.js";
-
-/** Instructions, by their positions in the code, at which a location is right. */
-export interface LocatedRange {
-  readonly from: number;
-  readonly to: number;
-  /** Before `to` is a call that changes the place: while it runs, nothing is there. */
-  readonly endsInCall: boolean;
-  readonly bytes: readonly number[];
-  /** Bits of the variable that they are about, from its start; infinite: all. */
-  readonly described: number;
-  /** A bit for each register that they name. */
-  readonly registers: number;
-}
-
-export interface LocatedVariable {
-  readonly variable: number;
-  readonly origin: number;
-  /** In order; null: `bytes` is right in the whole function. */
-  readonly ranges: readonly LocatedRange[] | null;
-  readonly bytes: readonly number[];
-  /** As in ranges, of `bytes`. */
-  readonly described: number;
-}
+import { type LocationTable, NumberList, type VariableList } from "./located-ranges.js";
+import { lowestBit, lowestSlot, nowhere, registerPlaces, State } from "./location-state.js";
+import { type FunctionMarks, type OneValue, partKey, partsOf, type VariableMark } from "./marks.js";
 
 /** Beyond this much work no values are followed. */
 const mostFacts = 1 << 24;
-const nowhere = -1;
-const nothing: readonly [] = [];
 const noPlaces: number[] = [];
-/** Locations are numbered: registers, then spill slots, as many as there are bits in the words of a value's set. */
-const registerPlaces = 32;
-
-const lowestBit = (bits: number): number => (bits === 0 ? -1 : 31 - Math.clz32(bits & -bits));
 
 /** A variable, or a part of it, of one instance of its scope. */
 interface Subject {
@@ -62,80 +43,38 @@ interface Subject {
 }
 
 /** What is said of variables and parts of them that lie in the frame; null: it is contradictory. */
-type Declarations = Map<string, LocatedVariable | null>;
+type Declarations = Map<string, Declared | null>;
+interface Declared {
+  readonly variable: number;
+  readonly origin: number;
+  /** Number of a location. */
+  readonly location: number;
+}
 
-/** @param dwarfRegister the number of a register; -1 if it has none */
+/** @param dwarfRegister the number of a register; -1 if it has none @param found variables are added to it */
 export function locateVariables(
   mf: MFunction,
   marks: FunctionMarks,
   dwarfRegister: (register: number) => number,
-): readonly LocatedVariable[] {
-  return new Locator(mf, marks, dwarfRegister).run();
-}
-
-class State {
-  /** @param places of each value, `words` words: the locations that hold it */
-  constructor(
-    readonly words: number,
-    readonly places: Int32Array,
-    readonly marks: Int32Array,
-  ) {}
-  static empty(words: number, values: number, subjects: number): State {
-    return new State(words, new Int32Array(words * values), new Int32Array(subjects).fill(nowhere));
-  }
-  copy(): State {
-    return new State(this.words, this.places.slice(), this.marks.slice());
-  }
-  /** Becomes what another one is. */
-  become({ places, marks }: State): void {
-    this.places.set(places);
-    this.marks.set(marks);
-  }
-  clearRegisters(): void {
-    for (let i = 0; i < this.places.length; i += this.words) this.places[i] = 0;
-  }
-  /** What both say. @returns whether something is lost */
-  meet(other: State, keepsRegisters: boolean): boolean {
-    const { places, words } = this;
-    let changed = false;
-    for (let i = 0; i < places.length; i++) {
-      const known = places[i]!;
-      if (known === 0) continue;
-      const both = !keepsRegisters && i % words === 0 ? 0 : known & other.places[i]!;
-      if (both === known) continue;
-      changed = true;
-      places[i] = both;
-    }
-    for (let s = 0; s < this.marks.length; s++) {
-      if (this.marks[s] === nowhere || this.marks[s] === other.marks[s]) continue;
-      this.marks[s] = nowhere;
-      changed = true;
-    }
-    return changed;
-  }
+  found: VariableList,
+): void {
+  new Locator(mf, marks, dwarfRegister, found).run();
 }
 
 type FollowedValue = Extract<OneValue, { kind: "value" }>;
-/** The values that a mark names, in its order. */
-const followed = (of: MarkValue): readonly FollowedValue[] =>
-  partsOf(of).filter((part) => part.kind === "value");
 
-/** What a part of a mark's value is: of a value, the one that there is at the mark. */
-function partKey(part: OneValue): string {
-  switch (part.kind) {
-    case "value":
-      return `v${part.value}.${part.bits}`;
-    case "slot":
-      return `s${part.slot}`;
-    case "constant":
-      return `c${part.low},${part.high}.${part.bits}`;
-  }
+/** Values that an instruction brings to a location. */
+interface Move {
+  to: Location;
+  readonly values: NumberList;
 }
+const newMove = (): Move => ({ to: nowhere, values: new NumberList() });
 
 /** A range that has begun, and the places that have been right since. */
 interface Open {
   readonly from: number;
   readonly mark: number;
+  readonly parts: readonly OneValue[];
   /** As in `State`, of each value that the mark names; none: the caller may know it. */
   readonly places: number[];
 }
@@ -165,15 +104,29 @@ class Locator {
   private readonly swap: number;
   private words = 1;
 
+  /** What each mark names, in its order. */
+  private readonly markParts: (readonly OneValue[])[] = [];
+
+  private readonly locations: LocationTable;
   private state!: State;
-  private holders: number[][] = [];
-  private dirty: Set<number> | null = null;
+  /** Values that each location holds, in whatever order. */
+  private holders: NumberList[] = [];
+  /** Subjects that have to be looked at, once ranges are collected. */
+  private readonly dirty = new NumberList();
+  private isDirty: Uint8Array | null = null;
+  /** Of the instruction that is executed; so many of them are in use. */
+  private readonly moves: readonly Move[] = [newMove(), newMove()];
+  private moveCount = 0;
+  /** What an instruction stores. */
+  private readonly stored = new NumberList();
 
   constructor(
     private readonly mf: MFunction,
     private readonly marks: FunctionMarks,
     private readonly dwarfRegister: (register: number) => number,
+    private readonly found: VariableList,
   ) {
+    this.locations = found.locations;
     const { registers } = mf.target;
     for (const cls of [0, 1])
       for (const size of [4, 8, 16]) {
@@ -184,25 +137,29 @@ class Locator {
     this.swap = registers.swap(0, 0, 1)?.op ?? -1;
   }
 
-  run(): readonly LocatedVariable[] {
+  run(): void {
     const declarations: Declarations = new Map();
     for (const block of this.mf.blocks)
-      for (const inst of block.insts)
-        for (const mark of this.marks.before.get(inst) ?? []) {
+      for (const inst of block.insts) {
+        const marks = this.marks.before.get(inst);
+        if (marks === undefined) continue;
+        for (const mark of marks) {
           if (mark.kind !== "variable" || this.marks.forgotten.has(mark.variable)) continue;
           if (mark.isDeclaration && mark.of.kind === "slot") this.declare(mark, declarations);
           else this.note(mark);
         }
-    const declared = [...declarations.values()].filter((variable) => variable !== null);
-    if (this.all.length === 0) return declared;
+      }
+    for (const declared of declarations.values())
+      if (declared !== null) this.found.whole(declared.variable, declared.origin, declared.location);
+    if (this.all.length === 0) return;
     const { length } = this.mf.blocks;
     const words = Math.floor((mostFacts / length - this.subjects.length) / Math.max(1, this.numbers.size));
-    if (words < 1) return declared;
+    if (words < 1) return;
     this.findOverlaps();
     this.findSlots(registerPlaces * (words - 1));
     this.words = 1 + Math.ceil(this.slots.length / registerPlaces);
     const entry = this.solve();
-    return [...declared, ...this.collect(entry)];
+    this.collect(entry);
   }
 
   /** A variable that lies in the frame for as long as the function runs: in one place, else it is not known where. */
@@ -212,14 +169,16 @@ class Locator {
     const fragment = fragmentOf(mark.expression);
     const key = `${mark.variable} ${mark.origin} ${fragment?.offset ?? ""}`;
     if (bytes === null) return;
-    const location = fragment === null ? ofAll(bytes) : composed([{ ...fragment, bytes }]);
+    const location = this.locations.number(
+      fragment === null ? ofAll(bytes) : composed([{ ...fragment, bytes }]),
+    );
     const known = declarations.get(key);
     if (known !== undefined) {
-      if (known?.bytes.join() !== location.bytes.join()) declarations.set(key, null);
+      if (known?.location !== location) declarations.set(key, null);
       return;
     }
     const { variable, origin } = mark;
-    declarations.set(key, { variable, origin, ranges: null, ...location });
+    declarations.set(key, { variable, origin, location });
   }
 
   private note(mark: VariableMark): void {
@@ -233,7 +192,9 @@ class Locator {
       this.subjectOf.set(key, (subject = this.subjects.length));
       this.subjects.push({ variable, origin, offset, size, overlaps: [] });
     }
-    const said = `${subject} ${mark.isDeclaration} ${partsOf(of).map(partKey).join(" ")} ${mark.expression.join()}`;
+    const parts = partsOf(of);
+    let said = `${subject} ${mark.isDeclaration} ${mark.expression.join()}`;
+    for (const part of parts) said += ` ${partKey(part)}`;
     const known = this.saidBefore.get(said);
     if (known !== undefined) {
       this.markNumbers.set(mark, known);
@@ -243,7 +204,10 @@ class Locator {
     this.markNumbers.set(mark, this.all.length);
     this.all.push(mark);
     this.markSubjects.push(subject);
-    this.markValues.push(followed(of).map((part) => this.noteValue(part, subject)));
+    this.markParts.push(parts);
+    const values: number[] = [];
+    for (const part of parts) if (part.kind === "value") values.push(this.noteValue(part, subject));
+    this.markValues.push(values);
   }
 
   /** @returns the value's number */
@@ -340,13 +304,15 @@ class Locator {
   private enter(from: State): void {
     const { words, state } = this;
     state.become(from);
-    if (this.holders.length === 0) this.holders = Array.from({ length: registerPlaces * words }, () => []);
-    else for (const holders of this.holders) holders.length = 0;
-    for (let i = 0; i < state.places.length; i++)
-      for (let rest = state.places[i]!; rest !== 0; rest &= rest - 1)
-        this.holders[registerPlaces * (i % words) + 31 - Math.clz32(rest & -rest)]!.push(
-          Math.floor(i / words),
-        );
+    const { places } = state;
+    if (this.holders.length === 0)
+      this.holders = Array.from({ length: registerPlaces * words }, () => new NumberList());
+    else
+      for (let location = 0; location < this.holders.length; location++) this.holders[location]!.length = 0;
+    for (let k = 0, i = 0; i < places.length; k++)
+      for (let w = 0; w < words; w++, i++)
+        for (let rest = places[i]!; rest !== 0; rest &= rest - 1)
+          this.holders[registerPlaces * w + 31 - Math.clz32(rest & -rest)]!.push(k);
   }
 
   private takeMarks(inst: MInst): void {
@@ -374,7 +340,12 @@ class Locator {
   private setMark(subject: number, mark: number): void {
     if (this.state.marks[subject] === mark) return;
     this.state.marks[subject] = mark;
-    this.dirty?.add(subject);
+    this.setDirty(subject);
+  }
+  private setDirty(subject: number): void {
+    if (this.isDirty === null || this.isDirty[subject] === 1) return;
+    this.isDirty[subject] = 1;
+    this.dirty.push(subject);
   }
 
   private numberOf(location: number): number {
@@ -394,7 +365,8 @@ class Locator {
     if (location < 0) return;
     const holders = this.holders[location]!;
     if (holders.length === 0) return;
-    for (const k of holders) {
+    for (let i = 0; i < holders.length; i++) {
+      const k = holders.items[i]!;
       this.state.places[k * this.words + (location >> 5)]! &= ~(1 << location);
       this.touch(k);
     }
@@ -406,55 +378,60 @@ class Locator {
     const { places, marks } = this.state;
     for (let w = 0; w < this.words; w++) {
       const at = k * this.words + w;
-      for (let rest = places[at]!; rest !== 0; rest &= rest - 1) {
-        const location = registerPlaces * w + 31 - Math.clz32(rest & -rest);
-        const holders = this.holders[location]!;
-        holders.splice(holders.indexOf(k), 1);
-      }
+      for (let rest = places[at]!; rest !== 0; rest &= rest - 1)
+        this.holders[registerPlaces * w + 31 - Math.clz32(rest & -rest)]!.remove(k);
       places[at] = 0;
     }
-    for (const subject of this.namers[k]!) {
-      const mark = marks[subject]!;
-      if (mark === nowhere) continue;
-      if (this.markValues[mark]!.includes(k)) this.setMark(subject, nowhere);
+    const namers = this.namers[k]!;
+    for (let i = 0; i < namers.length; i++) {
+      const mark = marks[namers[i]!]!;
+      if (mark !== nowhere && this.markValues[mark]!.includes(k)) this.setMark(namers[i]!, nowhere);
     }
     this.touch(k);
   }
   private touch(k: number): void {
-    if (this.dirty !== null) for (const subject of this.namers[k]!) this.dirty.add(subject);
+    if (this.isDirty === null) return;
+    const namers = this.namers[k]!;
+    for (let i = 0; i < namers.length; i++) this.setDirty(namers[i]!);
   }
 
   private execute(inst: MInst): void {
-    const { facts, writes } = this.mf.target.instructions;
-    const fact = facts[inst.op]!;
+    const { instructions } = this.mf.target;
+    const fact = instructions.facts[inst.op]!;
     const { extra } = inst;
     if (extra?.kind === "unwind") return;
     const { defs, uses, mem } = inst;
     const slot = mem === null ? -1 : (this.slotNumbers.get(this.slotIn(mem) ?? -1) ?? -1);
-    let moved: readonly (readonly [to: number, values: readonly number[]])[] = nothing;
-    const toSlot = this.stores.has(inst.op) && uses.length === 1 && slot >= 0;
-    let stored: readonly number[] = [];
-    const kept = this.mf.target.instructions.bytesKept(inst);
-    if (mem === null && kept > 0) moved = this.moving(this.numberOf(uses[0]!.loc), kept, defs[0]!.loc);
-    else if (mem === null && inst.op === this.swap && defs.length === 2 && uses.length === 2)
-      moved = uses.map(({ loc }, i) => [defs[i]!.loc, this.held(this.numberOf(loc), inst.size)] as const);
-    else if (slot >= 0 && defs.length === 1 && (kept > 0 || this.loads.has(inst.op)))
-      moved = this.moving(slot, kept > 0 ? kept : inst.size, defs[0]!.loc);
-    else if (toSlot) stored = this.held(this.numberOf(uses[0]!.loc), inst.size);
+    this.moveCount = 0;
+    this.stored.length = 0;
+    const kept = instructions.bytesKept(inst);
+    if (mem === null) {
+      if (kept > 0) this.move(this.numberOf(uses[0]!.loc), kept, defs[0]!.loc);
+      else if (inst.op === this.swap && defs.length === 2 && uses.length === 2)
+        for (let i = 0; i < 2; i++) this.move(this.numberOf(uses[i]!.loc), inst.size, defs[i]!.loc);
+    } else if (slot >= 0) {
+      if (defs.length === 1 && (kept > 0 || this.loads.has(inst.op)))
+        this.move(slot, kept > 0 ? kept : inst.size, defs[0]!.loc);
+      else if (this.stores.has(inst.op) && uses.length === 1)
+        this.holdersOf(this.numberOf(uses[0]!.loc), inst.size, this.stored);
+    }
 
     if (extra?.kind === "call" && extra.noReturn) for (let r = 0; r < registerPlaces; r++) this.clear(r);
     else if (extra?.kind === "call" && extra.returnsTwice) this.forgetAll();
     else if (!this.isMarkOnly(fact))
-      for (let rest = lowWord(writes(inst)); rest !== 0; rest &= rest - 1) this.clear(lowestBit(rest));
+      for (let rest = lowWord(instructions.writes(inst)); rest !== 0; rest &= rest - 1)
+        this.clear(lowestBit(rest));
     if (mem !== null) this.writeMemory(inst, fact, mem, slot);
-    if (stored.length > 0) for (const k of stored) this.hold(k, slot);
-    for (let i = 0; i < moved.length; i++)
-      for (const k of moved[i]![1]) this.hold(k, this.numberOf(moved[i]![0]));
+    for (let i = 0; i < this.stored.length; i++) this.hold(this.stored.items[i]!, slot);
+    for (let m = 0; m < this.moveCount; m++) {
+      const { to, values } = this.moves[m]!;
+      for (let i = 0; i < values.length; i++) this.hold(values.items[i]!, this.numberOf(to));
+    }
     for (let i = 0; i < defs.length; i++) {
       const def = defs[i]!;
       if (def.vreg < 0 || isSlot(def.loc)) continue;
       const k = this.numbers.get(this.marks.rootOf(def.vreg));
-      if (k === undefined || moved.some(([to, values]) => to === def.loc && values.includes(k))) continue;
+      if (k === undefined || this.isMoved(k, def.loc)) continue;
       this.beginInstance(k);
       this.hold(k, this.numberOf(def.loc));
     }
@@ -472,13 +449,23 @@ class Locator {
   }
 
   /** What a location holds of so many bytes or less comes to another one. */
-  private moving(from: number, bytes: number, to: number): readonly (readonly [number, readonly number[]])[] {
-    const values = this.held(from, bytes);
-    return values.length === 0 ? nothing : [[to, values]];
+  private move(from: number, bytes: number, to: Location): void {
+    const move = this.moves[this.moveCount++]!;
+    move.to = to;
+    move.values.length = 0;
+    this.holdersOf(from, bytes, move.values);
   }
-  private held(location: number, size: number): readonly number[] {
-    const holders = location < 0 ? nothing : this.holders[location]!;
-    return holders.length === 0 ? nothing : holders.filter((k) => this.neededBytes[k]! <= size);
+  private isMoved(k: number, to: Location): boolean {
+    for (let m = 0; m < this.moveCount; m++)
+      if (this.moves[m]!.to === to && this.moves[m]!.values.includes(k)) return true;
+    return false;
+  }
+  /** Adds what a location holds of so many bytes or less. */
+  private holdersOf(location: number, size: number, found: NumberList): void {
+    if (location < 0) return;
+    const holders = this.holders[location]!;
+    for (let i = 0; i < holders.length; i++)
+      if (this.neededBytes[holders.items[i]!]! <= size) found.push(holders.items[i]!);
   }
   private forgetAll(): void {
     for (let location = 0; location < this.holders.length; location++) this.clear(location);
@@ -510,33 +497,35 @@ class Locator {
 
   // ── Ranges ──
 
-  private collect(entry: ReadonlyMap<MBlock, State>): LocatedVariable[] {
-    const ranges: LocatedRange[][] = this.subjects.map(() => []);
+  private collect(entry: ReadonlyMap<MBlock, State>): void {
+    const count = this.subjects.length;
+    const ranges: number[][] = this.subjects.map(() => []);
     const open: (Open | null)[] = this.subjects.map(() => null);
-    this.dirty = new Set();
+    this.isDirty = new Uint8Array(count);
     let at = 0;
     let called: MInst | null = null;
-    const settle = (): void => {
-      for (const s of this.dirty!) this.settle(s, at, called, open, ranges);
-      this.dirty!.clear();
-    };
     for (const block of this.mf.blocks) {
       this.enter(entry.get(block)!);
-      for (let s = 0; s < this.subjects.length; s++)
-        if (open[s] !== null || this.state.marks[s] !== nowhere) this.dirty.add(s);
+      for (let s = 0; s < count; s++)
+        if (open[s] !== null || this.state.marks[s] !== nowhere) this.setDirty(s);
       for (const inst of block.insts) {
         this.takeMarks(inst);
-        settle();
+        for (let i = 0; i < this.dirty.length; i++) {
+          const s = this.dirty.items[i]!;
+          this.isDirty[s] = 0;
+          this.settle(s, at, called, open, ranges);
+        }
+        this.dirty.length = 0;
         this.execute(inst);
         called = inst.extra?.kind === "call" ? inst : null;
         at++;
       }
     }
-    for (let s = 0; s < this.subjects.length; s++) {
+    for (let s = 0; s < count; s++) {
       this.state.marks[s] = nowhere;
       this.settle(s, at, called, open, ranges);
     }
-    return this.compose(ranges);
+    this.compose(ranges);
   }
 
   private settle(
@@ -544,7 +533,7 @@ class Locator {
     at: number,
     called: MInst | null,
     open: (Open | null)[],
-    ranges: LocatedRange[][],
+    ranges: readonly number[][],
   ): void {
     const before = open[s]!;
     const mark = this.state.marks[s]!;
@@ -563,9 +552,12 @@ class Locator {
     const values = this.markValues[mark]!;
     let isLess = false;
     for (let i = 0; i < values.length; i++) {
-      let [had, has, both] = [0, 0, 0];
+      let had = 0;
+      let has = 0;
+      let both = 0;
       for (let w = 0; w < words; w++) {
-        const [a, b] = [places[i * words + w]!, now[values[i]! * words + w]!];
+        const a = places[i * words + w]!;
+        const b = now[values[i]! * words + w]!;
         had |= a;
         has |= b;
         both |= a & b;
@@ -579,14 +571,17 @@ class Locator {
     return true;
   }
 
-  private close(open: Open, to: number, called: MInst | null, ranges: LocatedRange[]): void {
-    const { from, mark, places } = open;
-    const { expression, isDeclaration, of } = this.all[mark]!;
+  private close(open: Open, to: number, called: MInst | null, ranges: number[]): void {
+    const { from, mark, parts, places } = open;
+    const { expression, isDeclaration } = this.all[mark]!;
     let isKept = true;
     let used = 0;
     let next = 0;
+    /** Of the only part, a number for its place. */
+    let choice = 0;
     const found: ValuePlace[] = [];
-    for (const part of partsOf(of)) {
+    for (let p = 0; p < parts.length; p++) {
+      const part = parts[p]!;
       let register = nowhere;
       let slot = nowhere;
       if (part.kind === "value") {
@@ -597,14 +592,33 @@ class Locator {
         if (kept === 0 && slot < 0 && own !== 0) isKept = false;
         register = lowestBit(kept !== 0 ? kept : slot >= 0 ? 0 : own);
         if (register >= 0) used |= 1 << register;
+        choice = register >= 0 ? 1 + register : slot >= 0 ? 1 + registerPlaces + slot : 0;
       }
+      if (parts.length === 1) break;
       const place = this.placeOf(part, register, slot);
       if (place === null) return;
       found.push(place);
     }
-    const bytes = locationBytes(found, withoutFragment(expression), isDeclaration);
-    if (bytes !== null) ranges.push({ from, to, endsInCall: !isKept, ...ofAll(bytes), registers: used });
+    let location: number;
+    if (parts.length === 1) {
+      const key = mark * (2 + this.words * registerPlaces) + choice;
+      const known = this.singleLocations.get(key);
+      if (known === undefined) {
+        const register = choice > 0 && choice <= registerPlaces ? choice - 1 : nowhere;
+        const place = this.placeOf(parts[0]!, register, choice - 1 - registerPlaces);
+        const bytes =
+          place === null ? null : locationBytes([place], withoutFragment(expression), isDeclaration);
+        location = bytes === null ? nowhere : this.locations.number(ofAll(bytes));
+        this.singleLocations.set(key, location);
+      } else location = known;
+    } else {
+      const bytes = locationBytes(found, withoutFragment(expression), isDeclaration);
+      location = bytes === null ? nowhere : this.locations.number(ofAll(bytes));
+    }
+    if (location !== nowhere) ranges.push(from, to, isKept ? 0 : 1, location, used);
   }
+  /** Of marks with one part, by mark and place: as numbers of the table, or nowhere. */
+  private readonly singleLocations = new Map<number, number>();
 
   /** Registers that hold nothing while a call runs. */
   private changedBy(call: MInst): number {
@@ -615,7 +629,8 @@ class Locator {
   /** The places of a mark's values; null: one of them has none, or nothing is known. */
   private placesOf(mark: number, from: number): Open | null {
     const values = this.markValues[mark]!;
-    if (values.length === 0) return { from, mark, places: noPlaces };
+    const parts = this.markParts[mark]!;
+    if (values.length === 0) return { from, mark, parts, places: noPlaces };
     const { words } = this;
     // Typed arrays of a word or two would cost several times as much.
     const places: number[] = [];
@@ -628,7 +643,7 @@ class Locator {
       }
       if (has === 0 && !this.isArrival[values[i]!]!) return null;
     }
-    return { from, mark, places };
+    return { from, mark, parts, places };
   }
 
   private isKnownOnEntry(value: number): boolean {
@@ -662,21 +677,17 @@ class Locator {
   }
 
   /** Joins the parts of each variable. */
-  private compose(ranges: readonly LocatedRange[][]): LocatedVariable[] {
-    const found: LocatedVariable[] = [];
+  private compose(ranges: readonly number[][]): void {
     for (const list of this.byVariable()) {
       const { variable, origin } = this.subjects[list[0]!]!;
-      const parts = list.map((s) => ({ subject: this.subjects[s]!, ranges: ranges[s]! }));
-      const isWhole = parts.length === 1 && parts[0]!.subject.size === Number.POSITIVE_INFINITY;
-      found.push({ variable, origin, ranges: isWhole ? parts[0]!.ranges : joined(parts), ...ofAll([]) });
+      const isWhole = list.length === 1 && this.subjects[list[0]!]!.size === Number.POSITIVE_INFINITY;
+      const rows = isWhole
+        ? ranges[list[0]!]!
+        : joined(
+            list.map((s) => ({ subject: this.subjects[s]!, rows: ranges[s]! })),
+            this.locations,
+          );
+      this.found.add(variable, origin, rows);
     }
-    return found;
   }
-}
-
-/** The first slot among a value's places, which are words from one number to before another; -1: there is none. */
-function lowestSlot(places: readonly number[], from: number, to: number): number {
-  for (let w = from; w < to; w++)
-    if (places[w] !== 0) return registerPlaces * (w - from) + lowestBit(places[w]!);
-  return nowhere;
 }

@@ -53,6 +53,18 @@ export type Mark = VariableMark | PlaceMark | LabelMark;
 export const partsOf = (of: MarkValue): readonly OneValue[] =>
   of.kind === "several" ? of.parts : of.kind === "unknown" ? [] : [of];
 
+/** What a part of a mark's value is: of a value, the one that there is at the mark. */
+export function partKey(part: OneValue): string {
+  switch (part.kind) {
+    case "value":
+      return `v${part.value}.${part.bits}`;
+    case "slot":
+      return `s${part.slot}`;
+    case "constant":
+      return `c${part.low},${part.high}.${part.bits}`;
+  }
+}
+
 const unknownMark = (mark: VariableMark): VariableMark => ({
   ...mark,
   isDeclaration: false,

@@ -1,6 +1,6 @@
 /** What packed functions know of source variables, beside their words. */
 import type { FunctionDebug } from "../debug/function-debug.js";
-import type { LocatedVariable } from "../debug/locate.js";
+import type { LocatedVariables } from "../debug/located-ranges.js";
 import { FunctionMarks, type Mark } from "../debug/marks.js";
 import type { MFunction, MInst } from "../mir.js";
 import type { PackedFunction } from "./format.js";
@@ -23,7 +23,7 @@ export type PackedDebug =
     }
   | {
       readonly stage: "located";
-      readonly variables: readonly LocatedVariable[];
+      readonly variables: LocatedVariables;
       /** What each instruction's position was when places were found, or one of these numbers; null: it is that still. */
       readonly positions: Int32Array | null;
     };
@@ -39,7 +39,14 @@ export function packDebug(mf: MFunction): PackedDebug | undefined {
   const { debug, blocks } = mf;
   if (debug === null) return undefined;
   const { marks, located } = debug;
-  if (located !== null) return { stage: "located", ...packLocated(mf, located.variables, located.positions) };
+  if (located !== null) {
+    const { variables, ranges, locations, positions } = located;
+    return {
+      stage: "located",
+      variables: { variables, ranges, locations },
+      positions: packPositions(mf, positions),
+    };
+  }
   if (marks === null) return undefined;
   const at: number[] = [];
   const lists: Mark[][] = [];
@@ -66,15 +73,20 @@ export function packDebug(mf: MFunction): PackedDebug | undefined {
   };
 }
 
-function packLocated(
-  { blocks }: MFunction,
-  variables: readonly LocatedVariable[],
-  known: ReadonlyMap<MInst, number>,
-): { readonly variables: readonly LocatedVariable[]; readonly positions: Int32Array | null } {
-  const positions = Int32Array.from(
-    blocks.flatMap(({ insts }) => insts.map((inst) => known.get(inst) ?? isNew)),
-  );
-  return { variables, positions: positions.every((position, i) => position === i) ? null : positions };
+/** @returns null: of each instruction, where it is */
+function packPositions({ blocks }: MFunction, known: ReadonlyMap<MInst, number>): Int32Array | null {
+  let count = 0;
+  for (const { insts } of blocks) count += insts.length;
+  const positions = new Int32Array(count);
+  let at = 0;
+  let isSame = true;
+  for (const { insts } of blocks)
+    for (const inst of insts) {
+      const position = known.get(inst) ?? isNew;
+      if (position !== at) isSame = false;
+      positions[at++] = position;
+    }
+  return isSame ? null : positions;
 }
 
 export function restoreDebug(mf: MFunction, { debug }: PackedFunction): void {
@@ -92,7 +104,7 @@ function restored({ blocks }: MFunction, debug: PackedDebug): FunctionDebug {
         if (own !== isNew) known.set(inst, own);
         position++;
       }
-    return { marks: null, located: { variables, positions: known } };
+    return { marks: null, located: { ...variables, positions: known } };
   }
   const marks = new FunctionMarks();
   let next = 0;

@@ -7,6 +7,7 @@
 
 import type { PassReport } from "../../pass/report.js";
 import type { DescribedCall } from "../debug/call-sites.js";
+import type { Composed } from "../debug/expressions.js";
 import type { PackedFunction } from "../pack/format.js";
 import type { RegisterSet } from "../register-set.js";
 import type { FunctionFacts } from "./facts.js";
@@ -51,7 +52,7 @@ export interface PrintedFunction {
   /** What its unwind description takes to be part of its neighbours'; null: it has one of its own in its text, or none. */
   readonly unwind: SharedUnwind | null;
   /** Where source variables are, by places that are marked in the text; none where nothing is known. */
-  readonly variables?: readonly PrintedVariable[];
+  readonly variables?: PrintedVariables;
   /** Calls, and jumps to other functions, by places that are marked in the text. */
   readonly calls?: readonly PrintedCall[];
 }
@@ -61,27 +62,27 @@ export interface PrintedCall extends DescribedCall {
   readonly mark: number;
 }
 
-/** A source variable of one instance of its scope. */
-export interface PrintedVariable {
-  /** As in `DebugRecord`. */
-  readonly variable: number;
-  readonly origin: number;
-  /** In the order of the text; apart from each other. */
-  readonly places: readonly PrintedPlace[];
+/** Where source variables are in the text. Plain data. */
+export interface PrintedVariables {
+  /** Rows as in `VariableField`, of what lies in `places`. */
+  readonly variables: Int32Array;
+  /** Rows, those of each variable in the order of the text and apart from each other. */
+  readonly places: Int32Array;
+  /** What numbers of locations mean. */
+  readonly locations: readonly Composed[];
 }
 
-/** Where a variable is between two marks. */
-export interface PrintedPlace {
+/** What stands where in a row of places: where a variable is between two marks. */
+export const enum PlaceField {
   /** -1: where the code begins. */
-  readonly from: number;
+  From,
   /** -1: where the code ends. */
-  readonly to: number;
-  /** Before `to` is a call that changes the place: while it runs, nothing is there. */
-  readonly endsInCall: boolean;
-  /** DWARF's operations. */
-  readonly bytes: readonly number[];
-  /** Bits of the variable that they are about, from its start; infinite: all. */
-  readonly described: number;
+  To,
+  /** 1: before `To` is a call that changes the place: while it runs, nothing is there. */
+  EndsInCall,
+  /** Number of a location of the function. */
+  Location,
+  Count,
 }
 
 /** A jump to a function as the last instruction of another. */

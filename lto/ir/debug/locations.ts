@@ -3,14 +3,14 @@
  * Source: LLVM, `DILocation::getMergedLocation`, and "How to Update Debug Info".
  */
 import type { GlobalValue } from "../module.js";
-import type { CodeOrigin } from "../origins.js";
+import type { OriginTable } from "../origin-table.js";
 import type { DebugNode, DILocation, LocalScope } from "./nodes.js";
 
-/** Lines and columns as one number: columns are written with 16 bits. */
-const columns = 2 ** 16;
-
 export class LocationPool {
-  private readonly locations = new Map<LocalScope, Map<DILocation | null, Map<number, DILocation>>>();
+  /** Locations where their hashes lead, or after that. A power of two, half of them unused. */
+  private slots: (DILocation | undefined)[] = new Array(64).fill(undefined);
+  private count = 0;
+  private readonly numbers = new Map<DebugNode, number>();
 
   /** The location with these fields: the same object for the same ones. */
   location(
@@ -20,15 +20,52 @@ export class LocationPool {
     inlinedAt: DILocation | null,
     isImplicitCode = false,
   ): DILocation {
-    let sites = this.locations.get(scope);
-    if (sites === undefined) this.locations.set(scope, (sites = new Map()));
-    let places = sites.get(inlinedAt);
-    if (places === undefined) sites.set(inlinedAt, (places = new Map()));
-    const key = (line * columns + column) * 2 + Number(isImplicitCode);
-    let location = places.get(key);
-    if (location === undefined)
-      places.set(key, (location = made(line, column, scope, inlinedAt, isImplicitCode)));
+    const { slots } = this;
+    const mask = slots.length - 1;
+    let slot = this.hash(line, column, scope, inlinedAt) & mask;
+    for (let at = slots[slot]; at !== undefined; at = slots[slot]) {
+      if (
+        at.line === line &&
+        at.column === column &&
+        at.scope === scope &&
+        at.inlinedAt === inlinedAt &&
+        at.isImplicitCode === isImplicitCode
+      )
+        return at;
+      slot = (slot + 1) & mask;
+    }
+    const location = made(line, column, scope, inlinedAt, isImplicitCode);
+    slots[slot] = location;
+    if (2 * ++this.count > slots.length) this.grow();
     return location;
+  }
+
+  private grow(): void {
+    const slots: (DILocation | undefined)[] = new Array(2 * this.slots.length).fill(undefined);
+    const mask = slots.length - 1;
+    for (const location of this.slots) {
+      if (location === undefined) continue;
+      const { line, column, scope, inlinedAt } = location;
+      let slot = this.hash(line, column, scope!, inlinedAt) & mask;
+      while (slots[slot] !== undefined) slot = (slot + 1) & mask;
+      slots[slot] = location;
+    }
+    this.slots = slots;
+  }
+
+  private hash(line: number, column: number, scope: LocalScope, inlinedAt: DILocation | null): number {
+    const call = inlinedAt === null ? 0 : this.numberOf(inlinedAt);
+    const mixed =
+      Math.imul(line, 0x9e3779b1) ^
+      Math.imul(column, 0x85ebca6b) ^
+      Math.imul(this.numberOf(scope), 0xc2b2ae35) ^
+      Math.imul(call, 0x27d4eb2f);
+    return mixed ^ (mixed >>> 15);
+  }
+  private numberOf(node: DebugNode): number {
+    let number = this.numbers.get(node);
+    if (number === undefined) this.numbers.set(node, (number = this.numbers.size + 1));
+    return number;
   }
 }
 
@@ -58,14 +95,15 @@ export class LocationChains {
 
   constructor(
     private readonly pool: LocationPool,
-    private readonly code: readonly CodeOrigin[],
+    private readonly code: OriginTable,
   ) {}
 
   of(number: number): DILocation | null {
     if (number <= 0) return null;
     const known = this.known[number];
     if (known !== undefined) return known;
-    const { into, place } = this.code[number - 1]!;
+    const into = this.code.intoOf(number);
+    const place = this.code.placeOf(number);
     const location = place === null ? null : into === 0 ? place : this.extended(place, this.siteOf(into));
     this.known[number] = location;
     return location;
@@ -75,7 +113,7 @@ export class LocationChains {
   private siteOf(number: number): DILocation | null {
     const known = this.sites[number];
     if (known !== undefined) return known;
-    const { fn, into, copy } = this.code[number - 1]!;
+    const { fn, into, copy } = this.code.origin(number);
     const scope = subprogramOfGlobal(fn);
     const place =
       this.of(number) ??
