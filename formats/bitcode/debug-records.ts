@@ -1,6 +1,6 @@
 /**
- * What holds of source variables, as calls of LLVM's intrinsics before instructions. All versions read these; from 19 on
- * they make records of them.
+ * What holds of source variables, and where labels are, as calls of LLVM's intrinsics before instructions. All versions read
+ * these; from 19 on they make records of them.
  *
  * Left out is what LLVM's verifier would not have, at the price of all debug information: instances of variables whose
  * scopes lead to another function, and a second variable for the same parameter. Where only a version does not know
@@ -9,6 +9,7 @@
 import { leadsTo } from "../../lto/ir/debug/instruction-places.js";
 import {
   type DIExpression,
+  type DILabel,
   type DILocalVariable,
   type DILocation,
   sizeOfType,
@@ -27,41 +28,45 @@ import type { Origins } from "../../lto/ir/origins.js";
 import { functionType, i32, metadataType, type Type, voidType } from "../../lto/ir/types.js";
 import { ConstUndef, type Value } from "../../lto/ir/values.js";
 
-/** A call of `llvm.dbg.value` or `llvm.dbg.declare`. */
+/** A call of `llvm.dbg.value`, `llvm.dbg.declare` or `llvm.dbg.label`. */
 export interface VariableCall {
-  readonly isDeclaration: boolean;
-  readonly variable: DILocalVariable;
-  readonly expression: DIExpression;
+  readonly of: "value" | "declare" | "label";
+  readonly variable: DILocalVariable | DILabel;
+  /** Null: of a label. */
+  readonly expression: DIExpression | null;
   readonly place: DILocation;
-  /** One, unless the expression says which of them it means. */
+  /** One, unless the expression says which of them it means; of a label none. */
   readonly values: readonly Value[];
   /** The values are a list. */
   readonly isList: boolean;
 }
 
-const signature = functionType(voidType, [metadataType, metadataType, metadataType]);
+const ofVariable = functionType(voidType, [metadataType, metadataType, metadataType]);
+const ofLabel = functionType(voidType, [metadataType]);
 
 /** The functions that are called. */
 export class VariableFunctions {
   private readonly value: Func;
   private readonly declare: Func;
+  private readonly label: Func;
   /** Those that the module does not have. */
   readonly added: Func[] = [];
 
   constructor(module: Module) {
-    this.value = this.find(module, "llvm.dbg.value");
-    this.declare = this.find(module, "llvm.dbg.declare");
+    this.value = this.find(module, "llvm.dbg.value", ofVariable);
+    this.declare = this.find(module, "llvm.dbg.declare", ofVariable);
+    this.label = this.find(module, "llvm.dbg.label", ofLabel);
   }
 
-  private find({ globals }: Module, name: string): Func {
+  private find({ globals }: Module, name: string, signature: Type): Func {
     for (const global of globals) if (global.kind === "function" && global.name === name) return global;
     const fn = new Func(name, signature);
     this.added.push(fn);
     return fn;
   }
 
-  of({ isDeclaration }: VariableCall): Func {
-    return isDeclaration ? this.declare : this.value;
+  of({ of }: VariableCall): Func {
+    return this[of];
   }
 }
 
@@ -120,15 +125,16 @@ class CallMaker {
   of(record: DebugRecord): VariableCall | null {
     const variable = this.origins.variableOf(record.variable);
     const place = this.origins.locationOf(record.origin);
-    if (variable.kind === "DILabel") return null;
     if (place === null || !leadsTo(place, this.fn.subprogram!)) return null;
+    if (variable.kind === "DILabel")
+      return { of: "label", variable, expression: null, place, values: [], isList: false };
     if (place.inlinedAt === null && !this.isOnlyOne(variable)) return null;
     const { expression, values } = record;
     const part = fragment(expression, variable);
     if (part === null) return null;
     if (!this.canSay(record))
       return {
-        isDeclaration: false,
+        of: "value",
         variable,
         expression: node(part),
         place,
@@ -136,7 +142,7 @@ class CallMaker {
         isList: false,
       };
     return {
-      isDeclaration: record.isDeclaration,
+      of: record.isDeclaration ? "declare" : "value",
       variable,
       expression: node([...withoutFragment(expression), ...part]),
       place,

@@ -117,7 +117,7 @@ function scanCall(
 ): void {
   const { debug } = tables.metadata;
   debug.add(variable);
-  debug.add(expression);
+  if (expression !== null) debug.add(expression);
   debug.addPlace(place);
   for (const value of values) {
     tables.types.of(value.type);
@@ -204,7 +204,7 @@ export class FunctionWriter {
       for (const { insts } of body.blocks)
         for (const inst of insts) {
           for (const call of this.calls.get(inst) ?? []) {
-            writeVariableCall(call, this.locals.of(call), this);
+            writeVariableCall(call, this.locals, this);
             locate(call.place);
           }
           writeInstruction(tables.older.instruction(inst), this);
@@ -274,7 +274,7 @@ export class FunctionWriter {
 }
 
 /** Values that a function has as metadata, each once, and lists of such. */
-class LocalMetadata {
+export class LocalMetadata {
   private readonly records: (readonly [MetadataCode, readonly number[]])[] = [];
   private readonly known = new Map<string, number>();
   private readonly numbers = new Map<VariableCall, number>();
@@ -286,6 +286,7 @@ class LocalMetadata {
   ) {}
 
   add(call: VariableCall): void {
+    if (call.of === "label") return;
     const values = call.values.map((value) => this.entry(MetadataCode.Value, this.numberOf(value)));
     this.numbers.set(call, call.isList ? this.entry(MetadataCode.ArgList, values) : values[0]!);
   }
@@ -298,7 +299,7 @@ class LocalMetadata {
     return number;
   }
 
-  /** The number of what a call is about. */
+  /** The number of what a call is about that is of no label. */
   of(call: VariableCall): number {
     return this.numbers.get(call)!;
   }

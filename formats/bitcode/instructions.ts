@@ -10,7 +10,7 @@ import {
   rmwOps,
 } from "./codes.js";
 import type { VariableCall } from "./debug-records.js";
-import type { FunctionWriter } from "./function.js";
+import type { FunctionWriter, LocalMetadata } from "./function.js";
 import { binaryFlags, binaryNumber, castFlags, castNumber, fastMathFlags, gepFlags } from "./numbers.js";
 import { maskOf } from "./operands.js";
 
@@ -224,11 +224,13 @@ function writeMemory(inst: MemoryInst, f: FunctionWriter): void {
   }
 }
 
-/** @param of the number of what it is about */
-export function writeVariableCall(call: VariableCall, of: number, f: FunctionWriter): void {
+/** @param locals have the numbers of what calls are about */
+export function writeVariableCall(call: VariableCall, locals: LocalMetadata, f: FunctionWriter): void {
   const { metadata, variables } = f.tables;
   const callee = variables!.of(call);
-  const nodes = [of, metadata.ofDebug(call.variable), metadata.ofDebug(call.expression)];
+  const variable = metadata.ofDebug(call.variable);
+  const nodes =
+    call.expression === null ? [variable] : [locals.of(call), variable, metadata.ofDebug(call.expression)];
   f.w.record(FunctionCode.Call, [
     0,
     explicitTypeBit,

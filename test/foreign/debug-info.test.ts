@@ -22,6 +22,14 @@ int sum(struct pair *p, int n) {
     s += twice(p[i].first);
   return s;
 }
+int again(int n) {
+  int s = 0;
+more:
+  s += twice(n);
+  if (--n > 0)
+    goto more;
+  return s;
+}
 `;
 
 describe.skipIf(clang === undefined)("code that LLVM makes", () => {
@@ -36,7 +44,7 @@ describe.skipIf(clang === undefined)("code that LLVM makes", () => {
   };
 
   it.skipIf(dump === undefined || lld === undefined)(
-    "has lines, types, scopes and where variables are; none without -g, or with -S at the link",
+    "has lines, types, scopes, labels and where variables are; none without -g, or with -S at the link",
     () => {
       const dwarf = (flags: string[], linkFlags: string[]): string => {
         const compiler = [command("tsc-cc"), target, `--clang=${clang}`, "-O2"];
@@ -48,6 +56,7 @@ describe.skipIf(clang === undefined)("code that LLVM makes", () => {
       const full = dwarf(["-g"], []);
       expect(full).toMatch(/DW_AT_name\s+\("sum"\)/);
       expect(full).toMatch(/DW_TAG_structure_type\s+DW_AT_name\s+\("pair"\)/);
+      expect(full).toMatch(/DW_TAG_label\s+DW_AT_name\s+\("more"\)/);
       const entries = full.split(/^0x[0-9a-f]+: /m);
       for (const variable of ["s", "n", "x"])
         expect(
