@@ -12,7 +12,7 @@
  */
 
 import { BlockId, FunctionCode } from "../../../formats/bitcode/codes.js";
-import { type DILocation, isLocalScope } from "../../../lto/ir/debug/nodes.js";
+import { type DILocation, isLocalScope, type LocalScope } from "../../../lto/ir/debug/nodes.js";
 import { InputError, UnsupportedError } from "../../../lto/ir/errors.js";
 import { Block, Body, type Inst, isTerminator, type MemoryData } from "../../../lto/ir/instructions.js";
 import { Func } from "../../../lto/ir/module.js";
@@ -78,6 +78,10 @@ export class FunctionReader {
   private records: RecordReader | null = null;
   /** Of the location that was read last. */
   private inlinedAt: DILocation | null = null;
+  private scope: LocalScope | null = null;
+  /** Their numbers in the record. */
+  private scopeNumber = 0;
+  private callNumber = 0;
   /** Origin of the last location that was read. */
   private location = 0;
 
@@ -101,6 +105,8 @@ export class FunctionReader {
     this.addressUsers = [];
     this.location = 0;
     this.inlinedAt = null;
+    this.scope = null;
+    this.callNumber = 0;
     const { debug, origins, metadata } = this.module;
     this.records = debug === null || origins === null ? null : new RecordReader(fn, debug, metadata, origins);
     try {
@@ -218,10 +224,18 @@ export class FunctionReader {
     const scope = reader.lo[2]!;
     const call = reader.lo[3]!;
     if (scope === 0) return 0;
-    const where = debug.node(scope - 1);
-    if (!isLocalScope(where)) throw this.malformed("scope of a source location");
-    const inlinedAt = call === 0 ? null : debug.nodeOf(call - 1, "DILocation");
-    this.inlinedAt = inlinedAt;
+    // Mostly those of the location before.
+    if (this.scope === null || scope !== this.scopeNumber) {
+      const where = debug.node(scope - 1);
+      if (!isLocalScope(where)) throw this.malformed("scope of a source location");
+      this.scope = where;
+      this.scopeNumber = scope;
+    }
+    if (call !== this.callNumber) {
+      this.inlinedAt = call === 0 ? null : debug.nodeOf(call - 1, "DILocation");
+      this.callNumber = call;
+    }
+    const { scope: where, inlinedAt } = this;
     const isImplicit = reader.count > 4 && reader.lo[4] !== 0;
     return origins.located(fn, origins.place(reader.lo[0]!, reader.lo[1]!, where, inlinedAt, isImplicit));
   }
