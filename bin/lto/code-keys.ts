@@ -8,7 +8,7 @@ import { ByteReader, ByteWriter } from "../../formats/object/bytes.js";
 import { moduleNumbers, PoolWriter, readOutside } from "../../formats/object/pool.js";
 import type { CodeCache, CodeEntry, FunctionIdentity } from "../../lto/codegen/program/code-cache.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
-import { AttributeList, type AttributeSet, noAttributes } from "../../lto/ir/attributes.js";
+import { AttributeList, AttributeSet, noAttributes } from "../../lto/ir/attributes.js";
 import type { BodyCodec, Func, GlobalValue, Module } from "../../lto/ir/module.js";
 import type { Type } from "../../lto/ir/types.js";
 import type { Constant } from "../../lto/ir/values.js";
@@ -18,6 +18,13 @@ import { buildId, digestOf } from "./cache-files.js";
 const withoutSymbols = moduleNumbers(() => {
   throw new Error("a symbol among types and attributes");
 });
+
+/**
+ * Attributes that only passes on the program ask for, which leave what came of them in the bodies. Clang's passes find them for
+ * declarations, and LLVM's tools drop them from intrinsics when they read a module.
+ * Breaks if: lowering or a target asks for one (test/farm/code-keys.test.ts looks).
+ */
+export const unasked: readonly string[] = ["mustprogress"];
 
 /** What is in a pool, a character a byte. */
 function encoded(pool: PoolWriter, numbers = withoutSymbols): string {
@@ -147,7 +154,8 @@ export class CodeKeys {
     let text = this.sets.get(set);
     if (text === undefined) {
       const pool = new PoolWriter();
-      pool.attributes.index(new AttributeList(set, noAttributes, []));
+      const kinds = new Map([...set.kinds].filter(([kind]) => !unasked.includes(kind)));
+      pool.attributes.index(new AttributeList(new AttributeSet(kinds, set.strings), noAttributes, []));
       this.sets.set(set, (text = encoded(pool)));
     }
     return text;
