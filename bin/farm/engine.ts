@@ -23,8 +23,11 @@ export interface UnitEngine {
   /** Units that it does at the same time, as far as it knows. */
   readonly parallel: number;
   readonly store?: CodeStore;
-  /** Whether there is anybody for units now; absent: there always is. */
-  isThere?(): Promise<boolean>;
+  /**
+   * Asks whether there is anybody for units now; absent: there always is.
+   * @returns what tells it, to whoever has units then: it may warn that there is nobody
+   */
+  isThere?(): Promise<() => boolean>;
   /**
    * Does units. Those that it cannot do, whatever the reason, it leaves: the link does them itself.
    * @param take checks an answer, and uses it; false: it is none. It may be called again for a unit, whatever it has returned

@@ -103,10 +103,12 @@ export class UnitHelpers implements Helpers {
   /** @returns how many functions came back */
   private async send(wanted: readonly Missing[], decisions: Decisions | null): Promise<number> {
     const { count } = this;
+    // Asked while it looks for what is known: each question takes a way to the engine and back.
+    const there = this.sizeOf(wanted) < leastWork ? undefined : this.engine.isThere?.();
     const missing = await this.unknown(wanted, decisions === null ? "allocated" : "completed");
     const known = wanted.length - missing.length;
     const size = this.sizeOf(missing);
-    if (size < leastWork || (await this.engine.isThere?.()) === false) {
+    if (size < leastWork || (await there)?.() === false) {
       if (!this.isAssuming) count.here += missing.length;
       return known;
     }

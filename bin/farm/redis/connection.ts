@@ -52,10 +52,24 @@ export async function connect(
   return redis;
 }
 
-/** Workers, of all builds, that were heard of lately. */
-export async function liveWorkers(redis: Redis): Promise<WorkerRow[]> {
-  const now = millisecondsOf(await redis.time());
-  return (await redis.zrangebyscore(workersKey, now - workerLifetime, "+inf")).map(workerOf);
+/**
+ * Workers, of all builds, that were heard of lately, and Redis's time in milliseconds. One way: those who end without a word are
+ * in the set for some minutes, so it is hardly larger than what is looked for.
+ */
+export async function liveWorkers(
+  redis: Redis,
+): Promise<{ readonly now: number; readonly workers: readonly WorkerRow[] }> {
+  const questions = redis.pipeline().time().zrange(workersKey, 0, -1, "WITHSCORES");
+  const answers = ((await questions.exec()) ?? []).map(([error, answer]) => {
+    if (error !== null) throw error;
+    return answer as string[];
+  });
+  const [time = [], rows = []] = answers;
+  const now = millisecondsOf(time);
+  const workers = rows.flatMap((row, i) =>
+    i % 2 === 0 && Number(rows[i + 1]) >= now - workerLifetime ? [workerOf(row)] : [],
+  );
+  return { now, workers };
 }
 
 /** Waits for something for so long. @returns whether it came in time; false also when it failed */

@@ -30,11 +30,11 @@ import { connect, inTime, liveWorkers, patientOptions } from "./connection.js";
 import {
   keyPrefix,
   kindOf,
-  millisecondsOf,
   priorityOf,
   queueName,
   type UnitJob,
   type UnitResult,
+  type WorkerRow,
 } from "./names.js";
 import { farmPackages, type Redis } from "./packages.js";
 
@@ -90,6 +90,8 @@ export class QueueEngine implements UnitEngine {
   private round: Round | null = null;
   private counter = 0;
   private kept: Blob[] = [];
+  /** What is still said of rounds that are over; never rejects. */
+  private readonly tidying: Promise<unknown>[] = [];
   /** The farm is not used any more. */
   private isLost = false;
   private hasWarned = false;
@@ -124,8 +126,8 @@ export class QueueEngine implements UnitEngine {
       const kind = kindOf(buildId().toString("hex"), options.directory !== null);
       // Before there is a queue, whose connections would have to be ended.
       const blobs = options.directory === null ? new RedisBlobs(redis) : BlobFiles.make(options.directory);
-      const start = millisecondsOf(await redis.time());
-      const workers = (await liveWorkers(redis)).filter((worker) => worker.kind === kind);
+      const { now: start, workers: all } = await liveWorkers(redis);
+      const workers = all.filter((worker) => worker.kind === kind);
       const parallel = workers.reduce((sum, { jobs }) => sum + jobs, 0);
       const shared = { connection: patientOptions(address), prefix: keyPrefix };
       const queue = new bull.Queue<UnitJob, UnitResult>(queueName(kind), shared);
@@ -161,7 +163,6 @@ export class QueueEngine implements UnitEngine {
     const wake = (): void => round.wake();
     signal?.addEventListener("abort", wake);
     try {
-      await this.sendKept();
       this.round = round;
       if (await inTime(this.send(round, [...units.keys()]), patience)) await this.wait(round, take);
       else this.leave("it takes no jobs");
@@ -170,23 +171,27 @@ export class QueueEngine implements UnitEngine {
     } finally {
       signal?.removeEventListener("abort", wake);
       this.round = null;
-      await this.cancel(round);
+      // Nobody waits for that but `close`.
+      this.tidying.push(this.cancel(round));
     }
     signal?.throwIfAborted();
   }
 
-  async isThere(): Promise<boolean> {
-    if (this.isLost) return false;
+  async isThere(): Promise<() => boolean> {
+    if (this.isLost) return () => false;
     try {
-      return await this.hasWorkers();
+      const { workers } = await liveWorkers(this.redis);
+      return () => this.hasMine(workers);
     } catch (e) {
-      this.leave((e as Error).message);
-      return false;
+      return () => {
+        this.leave((e as Error).message);
+        return false;
+      };
     }
   }
 
-  private async hasWorkers(): Promise<boolean> {
-    const workers = await liveWorkers(this.redis);
+  /** Whether some of the workers do units of this link; warns if not. */
+  private hasMine(workers: readonly WorkerRow[]): boolean {
     if (workers.some(({ kind }) => kind === this.kind)) return true;
     const others = `its ${workers.length} workers`;
     if (workers.length === 0) this.warnOnce("it has no workers");
@@ -203,10 +208,14 @@ export class QueueEngine implements UnitEngine {
 
   private async send(round: Round, indices: readonly number[]): Promise<void> {
     const { units, jobs, sendings } = round;
-    await this.blobs.put(
-      indices.map((i): Blob => [unitName(units[i]!.digest, this.link), units[i]!.bytes]),
-      unitLifetime,
-    );
+    // Code for others goes along.
+    await Promise.all([
+      this.sendKept(),
+      this.blobs.put(
+        indices.map((i): Blob => [unitName(units[i]!.digest, this.link), units[i]!.bytes]),
+        unitLifetime,
+      ),
+    ]);
     const sent = indices.map((i) => {
       const jobId = `${this.link}-${this.counter++}`;
       jobs.set(jobId, i);
@@ -283,7 +292,8 @@ export class QueueEngine implements UnitEngine {
 
   /** Nothing was heard for a while: what has become of the jobs? */
   private async ask(round: Round): Promise<void> {
-    if (!(await this.hasWorkers())) return this.leave("it has no workers any more");
+    if (!this.hasMine((await liveWorkers(this.redis)).workers))
+      return this.leave("it has no workers any more");
     const lost: number[] = [];
     for (const [id, index] of [...round.jobs].slice(0, askedAtOnce)) {
       const state = await this.queue.getJobState(id);
@@ -354,7 +364,7 @@ export class QueueEngine implements UnitEngine {
   }
 
   async close(): Promise<void> {
-    if (!this.isLost) await inTime(this.sendKept(), farewell);
+    await Promise.all([...this.tidying, this.isLost ? null : inTime(this.sendKept(), farewell)]);
     await inTime(Promise.all([this.events.close(), this.queue.close()]), farewell);
     await Promise.allSettled([this.events.disconnect(), this.queue.disconnect()]);
     this.redis.disconnect();

@@ -3,8 +3,10 @@
  * largest first; a phase begins when the one before is over.
  *
  * A unit takes its worker three ways to Redis and back: to fetch the unit, to leave the code, to say so and get the next job. For
- * a phase the link asks what is known, sends units, sends jobs, and hears of the last and fetches its code. What the link
- * does per phase (cutting, encoding, checking) is in `central`, since it is measured there.
+ * a phase the link asks what is known and who is there, sends units, sends jobs, and fetches the last code: four. The first
+ * job reaches a worker that waits in two steps, and the list of events is often being asked for just when the last one is
+ * added: two more. The link connects, asks how Redis is, whether it may ask, and who is there, in the end leaves code and says
+ * good-bye: six. What the link does per phase (cutting, encoding, checking) is in `central`, since it is measured there.
  */
 export interface Unit {
   /** Seconds of a worker. */
@@ -22,7 +24,8 @@ export interface Farm {
 }
 
 const waysOfUnit = 3;
-const waysOfPhase = 4;
+const waysOfPhase = 6;
+const waysOfLink = 6;
 
 /** Seconds until the last of the units is done. */
 export function phaseTime(units: readonly Unit[], { workers, latency, bandwidth, perJob }: Farm): number {
@@ -45,5 +48,6 @@ export function linkTime(
   empty: number,
   farm: Farm,
 ): number {
-  return phases.reduce((sum, units) => sum + phaseTime(units, farm), central + empty * farm.latency);
+  const alone = central + (waysOfLink + empty) * farm.latency;
+  return phases.reduce((sum, units) => sum + phaseTime(units, farm), alone);
 }
