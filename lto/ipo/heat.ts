@@ -9,6 +9,25 @@ import type { Block } from "../ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../ir/module.js";
 import { placedCalls } from "./inline/body-cost.js";
 
+interface CallFrequency {
+  readonly callee: GlobalValue;
+  readonly frequency: number;
+}
+
+/** By the revision of the body: in most nothing has changed since a pass asked last. */
+const known = new WeakMap<Func, { readonly revision: number; readonly calls: readonly CallFrequency[] }>();
+
+function callsOf(fn: Func): readonly CallFrequency[] {
+  const { revision } = fn;
+  const before = known.get(fn);
+  if (before?.revision === revision) return before.calls;
+  const calls = fn
+    .peek(placedCalls)
+    .map(({ call, frequency }) => ({ callee: call.operands[0] as GlobalValue, frequency }));
+  known.set(fn, { revision, calls });
+  return calls;
+}
+
 /** Of every function with a body. */
 export function functionHeats({ functions: all, globals }: Module, graph: CallGraph): Map<Func, number> {
   const functions = all.filter((fn) => !fn.isDeclaration);
@@ -20,8 +39,8 @@ export function functionHeats({ functions: all, globals }: Module, graph: CallGr
   const executions = callFrequencies(
     functions.map((fn) => ({
       open: open.has(fn),
-      calls: fn.peek(placedCalls).flatMap(({ call, frequency }) => {
-        const callee = numbers.get(call.operands[0] as GlobalValue);
+      calls: callsOf(fn).flatMap(({ callee: symbol, frequency }) => {
+        const callee = numbers.get(symbol);
         return callee === undefined ? [] : [{ callee, frequency }];
       }),
     })),
