@@ -16,13 +16,19 @@
  * median of three runs each, in turn).
  *
  * The size of the young generation can be set on the command line only (bin/tsc-lto, bin/tsc-ld): with 4 MiB halves instead
- * of 16 links take 12 to 27% less memory at peak (SQLite, Lua, bzip2, Expat, -Oz), in the same processor time; with 2 MiB less still,
- * with 1 MiB 0.98 to 1.27 of the time.
+ * of 16 links take 12 to 27% less memory at peak (SQLite, Lua, bzip2, Expat, -Oz), in the same processor time; with 1 MiB 0.98 to
+ * 1.27 of the time.
+ *
+ * Since then passes were added: there is more code, of which each function runs less, and more garbage. On a busy machine, in turn,
+ * processor time and memory against a budget of 800 kB with 2 MiB: 1.6 MB with 4 MiB take 0.94 and 1.00 for Lua (least of four; the median
+ * 0.87), 0.97 and 1.03 for SQLite (one run each at the same time); of them 4 MiB alone 1.09 and 1.02 for Lua, 0.89 and 0.99 for zstd, where
+ * 1.6 MB take 0.96 of that. 400 kB with 4 MiB take 1.05 (zstd) and 1.17 (Lua). With 8 and 16 MiB zstd's memory is 1.04 and 1.12, its time
+ * 0.87 and 0.95; Lua's is not less.
  *
  * Collecting garbage throws away optimised code that mentions what died, so how early that is tried decides what a budget is worth
  * (bin/lto/memory.ts). Collecting from 28 MB in use on, with a budget of 1.6 MB and, below a megabyte of bitcode, a heap that
- * grows by 30% at a time under `--optimize-for-size` (as it was before), against collecting from 48 MB on with 800 kB and growth as V8 has it
- * (as it is now), least of two in turn on a quiet machine, processor time and memory as parts of lld's: bzip2 2.58, 0.94 and 2.19,
+ * grows by 30% at a time under `--optimize-for-size` (as it was before), against collecting from 48 MB on with 800 kB and growth as V8 has it,
+ * least of two in turn on a quiet machine, processor time and memory as parts of lld's: bzip2 2.58, 0.94 and 2.19,
  * 1.16; Lua 2.41, 1.04 and 2.33, 1.15; zstd, one run each, 2.00, 1.25 and 1.87, 1.27. From 64 MB on: 2.18, 1.20; 2.42, 1.28. Never,
  * with a budget of 400 kB and 8 MiB halves: zstd 1.76, but 2.26 of the memory.
  *
@@ -48,17 +54,22 @@ import v8 = require("node:v8");
 /** Newer engines count calls instead of executed bytes; each complains of the other's setting. */
 const budgets = Number.parseInt(process.versions.v8, 10) < 12;
 
-const settings = [
+/** Executed bytes until a function is optimised, in a process of one link and in one that stays, where all are used again. */
+const once = 1_600_000;
+const again = 800_000;
+
+const settings = (budget: number): readonly string[] => [
   "--always-sparkplug",
-  ...(budgets ? ["--interrupt-budget=800000"] : ["--no-maglev", "--invocation-count-for-turbofan=100000"]),
+  ...(budgets ? [`--interrupt-budget=${budget}`] : ["--no-maglev", "--invocation-count-for-turbofan=100000"]),
   "--no-use-osr",
   "--max-inlined-bytecode-size-cumulative=200",
   // What ran at the start stays compiled, for the caches of bin/start.cts.
   "--no-flush-bytecode",
 ];
 
-function apply(): void {
-  for (const setting of settings) v8.setFlagsFromString(setting);
+/** @param stays the process runs many links */
+function apply(stays = false): void {
+  for (const setting of settings(stays ? again : once)) v8.setFlagsFromString(setting);
 }
 
 export = { apply };

@@ -291,7 +291,7 @@ async function answerOf(command: Command, args: readonly string[]): Promise<numb
 
 /** Runs commands for the service that has started this process. */
 async function work(): Promise<void> {
-  (require("./engine.cjs") as typeof engine).apply();
+  (require("./engine.cjs") as typeof engine).apply(true);
   const { work: take } = await load("lto");
   const jobs = await (take as () => Promise<(load: typeof mainOf, loaded: () => void) => void>)();
   jobs(mainOf, storeCaches);
