@@ -46,6 +46,8 @@ export interface PlaceHeat {
  * @param instructions executed less
  */
 export function timeBytes(sizeTime: number, { heat, times, share }: PlaceHeat, instructions: number): number {
+  // What is run once for one run of the program is in no loop of a caller's either.
+  if (heat <= 1 && times <= 1) return 0;
   const most = Math.min(heat, mostHeat);
   const known = times > 1 ? (most * times) / unit : 0;
   const likely = Math.sqrt(Math.min(most * times, mostHeat) / mostHeat);

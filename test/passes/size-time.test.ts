@@ -156,6 +156,7 @@ test("what is rare costs nothing, and what is hot no more than in loops nested t
   expect(timeBytes(1, { ...hot, heat: 2 ** 20 }, 2)).toBe(40);
   expect(timeBytes(1, { ...hot, heat: 128 }, 2)).toBe(20);
   expect(timeBytes(1, { ...hot, share: 0 }, 2)).toBe(0);
+  expect(timeBytes(1, { ...hot, heat: 1 }, 2)).toBe(0);
   expect(timeBytes(1, { ...hot, heat: 128, times: 100, share: 1 / 1000 }, 2)).toBe(200);
   expect(timeBytes(0, hot, 2)).toBe(0);
 });
