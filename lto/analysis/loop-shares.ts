@@ -13,8 +13,8 @@ export const callWork = 20;
 
 /**
  * What a share of a body is worth that is in no loop: it may be in one of a caller's, or recursion. With 3, loaded bytes of 34
- * programs at -Oz are 1.000 of what they are with 0, siod (an interpreter) takes 0.92 of the time, Obsequi and yacr2 0.89 and
- * 0.93 (programs of the LLVM test suite, least of five in turn).
+ * programs at -Oz are 1.0009 of what they are with 0, and three programs of the LLVM test suite (siod, an interpreter, Obsequi,
+ * yacr2) take about 0.9 of the time; with 1 0.9999, and between 0.92 and 0.98 (least of five in turn).
  */
 const callerWorth = 3;
 
