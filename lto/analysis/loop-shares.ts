@@ -27,9 +27,11 @@ const callerWorth = 3;
 export function loopShares(nest: LoopNest, frequencies: Float64Array, work: Float64Array): Float64Array {
   const ofLoop = new Float64Array(work.length);
   let ofBody = 0;
-  for (let b = 0; b < work.length; b++) ofBody += work[b]! * frequencies[b]!;
-  for (let b = 0; b < work.length; b++)
-    for (let h = nest.header[b]!; h >= 0; h = nest.outer[h]!) ofLoop[h]! += work[b]! * frequencies[b]!;
+  for (let b = 0; b < work.length; b++) {
+    const executed = work[b]! * frequencies[b]!;
+    ofBody += executed;
+    for (let h = nest.header[b]!; h >= 0; h = nest.outer[h]!) ofLoop[h]! += executed;
+  }
   return frequencies.map((frequency, b) => {
     const header = nest.header[b]!;
     if (header >= 0) return frequency / Math.max(ofLoop[header]!, frequency);

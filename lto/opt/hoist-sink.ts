@@ -17,8 +17,8 @@
  *
  * Method: instructions are compared in lock-step, forwards from the starts of successors with one edge each, and backwards
  * from the ends of predecessors that only jump. Operands that differ cost a phi; an instruction is sunk if that makes
- * no more phis than go with it, and one more for a store or two for a call; values that are sunk next need none. The body is first only looked at. Linear in
- * the instructions compared, all of which but the last of each block go.
+ * no more phis than go with it, and one more for a store or two for a call; values that are sunk next need none. The
+ * body is first only looked at. Linear in the instructions compared, all of which but the last of each block go.
  *
  * Proof obligations: what moves is executed on every way exactly as often and in the same order among what it passes,
  * which is nothing; it keeps the promises that all copies make; operands that have to be constants, callees and

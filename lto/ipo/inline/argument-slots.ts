@@ -34,7 +34,7 @@ export class ArgumentSlots {
    * Bytes that go with the slots that a call gets.
    * @param savedBytes of the callee's accesses, by parameter
    */
-  readonly bytesOf = ({ operands }: CallInst, savedBytes: readonly number[]): number => {
+  bytesOf({ operands }: CallInst, savedBytes: readonly number[]): number {
     const { address, argument } = this.costs.instructions;
     let sum = 0;
     for (let i = 0; i < savedBytes.length; i++) {
@@ -46,7 +46,7 @@ export class ArgumentSlots {
       sum += (savedBytes[i]! + uses.bytes) / uses.calls + address - argument;
     }
     return sum;
-  };
+  }
 }
 
 /** What the address is in, whatever the offset; null: no slot. */

@@ -42,7 +42,7 @@ interface Path {
   readonly through: Func;
   readonly before: Path | null;
 }
-interface Candidate extends PlacedCall {
+interface Candidate extends Omit<PlacedCall, "isInLoop"> {
   readonly path: Path | null;
 }
 const comesThrough = (path: Path | null, fn: Func): boolean => {
@@ -143,7 +143,7 @@ class InlinerWalk implements ComponentWalk {
     if (isPlaced) for (const placed of placedCalls(body)) work.push({ ...placed, path: null });
     else
       for (const call of callsIn(body))
-        work.push({ call, frequency: 1, times: 1, share: 0, isInLoop: false, isCold: false, path: null });
+        work.push({ call, frequency: 1, times: 1, share: 0, isCold: false, path: null });
     work.reverse();
     // Moves first: what they save does not depend on other calls, and the budget should reach for them.
     if (this.context.trials?.triesProgram === true && !isForSpeed)
@@ -255,7 +255,6 @@ class InlinerWalk implements ComponentWalk {
         times: site.times * (place?.times ?? 1),
         // In a loop of its own, or in that of the call.
         share: place?.isInLoop === true ? place.share : site.share * (place?.frequency ?? 1),
-        isInLoop: site.isInLoop || place?.isInLoop === true,
         isCold: site.isCold || place?.isCold === true,
         path: site.path,
       });

@@ -105,10 +105,10 @@ function selectBoolean(inst: Inst, condition: Value, a: Value, b: Value, forms: 
   if (isZero(a) && isOne(b)) return forms.not(condition);
   if (a === condition) return forms.select(inst, condition, constBool(true), b);
   if (b === condition) return forms.select(inst, condition, a, constBool(false));
-  const test = isOne(a) ? bothZero("ne", condition, b, forms, true) : null;
+  let test: Value | null = null;
+  if (isOne(a)) test = bothZero("ne", condition, b, forms, true);
+  else if (isZero(b)) test = bothZero("eq", condition, a, forms, true);
   if (test !== null) return test;
-  const tests = isZero(b) ? bothZero("eq", condition, a, forms, true) : null;
-  if (tests !== null) return tests;
   // Where the second part is never poison, both can be computed.
   if (isOne(a) && forms.isWellDefined(b)) return forms.binary(Op.Or, condition, b);
   if (isZero(b) && forms.isWellDefined(a)) return forms.binary(Op.And, condition, a);
