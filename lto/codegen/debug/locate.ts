@@ -573,12 +573,10 @@ class Locator {
 
   private close(open: Open, to: number, called: MInst | null, ranges: number[]): void {
     const { from, mark, parts, places } = open;
-    const { expression, isDeclaration } = this.all[mark]!;
     let isKept = true;
     let used = 0;
     let next = 0;
-    /** Of the only part, a number for its place. */
-    let choice = 0;
+    let single = nowhere;
     const found: ValuePlace[] = [];
     for (let p = 0; p < parts.length; p++) {
       const part = parts[p]!;
@@ -592,32 +590,38 @@ class Locator {
         if (kept === 0 && slot < 0 && own !== 0) isKept = false;
         register = lowestBit(kept !== 0 ? kept : slot >= 0 ? 0 : own);
         if (register >= 0) used |= 1 << register;
-        choice = register >= 0 ? 1 + register : slot >= 0 ? 1 + registerPlaces + slot : 0;
       }
-      if (parts.length === 1) break;
+      if (parts.length === 1) {
+        single = this.singleLocation(mark, part, register, slot);
+        break;
+      }
       const place = this.placeOf(part, register, slot);
       if (place === null) return;
       found.push(place);
     }
-    let location: number;
-    if (parts.length === 1) {
-      const key = mark * (2 + this.words * registerPlaces) + choice;
-      const known = this.singleLocations.get(key);
-      if (known === undefined) {
-        const register = choice > 0 && choice <= registerPlaces ? choice - 1 : nowhere;
-        const place = this.placeOf(parts[0]!, register, choice - 1 - registerPlaces);
-        const bytes =
-          place === null ? null : locationBytes([place], withoutFragment(expression), isDeclaration);
-        location = bytes === null ? nowhere : this.locations.number(ofAll(bytes));
-        this.singleLocations.set(key, location);
-      } else location = known;
-    } else {
-      const bytes = locationBytes(found, withoutFragment(expression), isDeclaration);
-      location = bytes === null ? nowhere : this.locations.number(ofAll(bytes));
-    }
+    const location = parts.length === 1 ? single : this.locationOf(mark, found);
     if (location !== nowhere) ranges.push(from, to, isKept ? 0 : 1, location, used);
   }
-  /** Of marks with one part, by mark and place: as numbers of the table, or nowhere. */
+
+  /** Of a mark whose parts are there: a number of the table; nowhere: it cannot be said. */
+  private locationOf(mark: number, places: readonly ValuePlace[]): number {
+    const { expression, isDeclaration } = this.all[mark]!;
+    const bytes = locationBytes(places, withoutFragment(expression), isDeclaration);
+    return bytes === null ? nowhere : this.locations.number(ofAll(bytes));
+  }
+
+  /** The same of a mark with one part; most marks are, and are found in the same places again. */
+  private singleLocation(mark: number, part: OneValue, register: number, slot: number): number {
+    const choice = register >= 0 ? 1 + register : slot >= 0 ? 1 + registerPlaces + slot : 0;
+    const key = mark * (2 + this.words * registerPlaces) + choice;
+    let location = this.singleLocations.get(key);
+    if (location === undefined) {
+      const place = this.placeOf(part, register, register >= 0 ? nowhere : slot);
+      location = place === null ? nowhere : this.locationOf(mark, [place]);
+      this.singleLocations.set(key, location);
+    }
+    return location;
+  }
   private readonly singleLocations = new Map<number, number>();
 
   /** Registers that hold nothing while a call runs. */
