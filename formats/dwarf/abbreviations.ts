@@ -6,6 +6,9 @@ import { SectionBytes } from "./bytes.js";
 import { At, Form } from "./constants.js";
 import type { Entry } from "./entries.js";
 
+/** Fields of an attribute of an entry. */
+export const attributeSize = 3;
+
 /** Entries with the same attributes and forms: what these are leads from one to the next. */
 interface Shape {
   readonly next: Map<number, Shape>;
@@ -38,7 +41,7 @@ export class Abbreviations {
     const { fields, tag, children } = entry;
     let shape = step(this.first, tag, children.length > 0 ? 1 : 0);
     let file = -1;
-    for (let i = 0; i < fields.length; i += 3) {
+    for (let i = 0; i < fields.length; i += attributeSize) {
       const name = fields[i] as At;
       const form = fields[i + 1] as Form;
       shape = step(shape, name, form);

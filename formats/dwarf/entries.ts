@@ -5,7 +5,7 @@
  * knows, so that places of entries are numbers here.
  */
 import { bytesOfText } from "../../lto/ir/byte-text.js";
-import { Abbreviations } from "./abbreviations.js";
+import { Abbreviations, attributeSize } from "./abbreviations.js";
 import { SectionBytes, slebSize, ulebSize } from "./bytes.js";
 import { type At, Form, Tag } from "./constants.js";
 
@@ -79,9 +79,6 @@ export class Entry {
     this.put(attribute, Form.Exprloc, bytes);
   }
 }
-
-/** Fields of an attribute. */
-const attributeSize = 3;
 
 /** A unit: its first entry, and where it begins in the section. */
 export class Unit {
