@@ -67,21 +67,27 @@ interface Form {
 }
 
 /** By mnemonic; one that takes a number where it has a register otherwise has a `#` behind it. */
-const forms = new Map<string, Form[]>();
-for (const [group, names] of Object.entries(groups)) {
-  const [kind, map, prefix, w] = group.split(" ") as [string, string, string, string];
-  for (const entry of names.split(" ")) {
-    const [name, opcode] = entry.split(":") as [string, string];
-    const form = {
-      kind,
-      map: Number(map),
-      prefix: Number(prefix),
-      w: Number(w),
-      opcode: Number.parseInt(opcode, 16),
-    };
-    forms.set(name, [...(forms.get(name) ?? []), form]);
+function readGroups(): Map<string, Form[]> {
+  const forms = new Map<string, Form[]>();
+  for (const [group, names] of Object.entries(groups)) {
+    const [kind, map, prefix, w] = group.split(" ") as [string, string, string, string];
+    for (const entry of names.split(" ")) {
+      const [name, opcode] = entry.split(":") as [string, string];
+      const form = {
+        kind,
+        map: Number(map),
+        prefix: Number(prefix),
+        w: Number(w),
+        opcode: Number.parseInt(opcode, 16),
+      };
+      forms.set(name, [...(forms.get(name) ?? []), form]);
+    }
   }
+  return forms;
 }
+let read: ReadonlyMap<string, Form[]> | null = null;
+/** Read when somebody asks: most programs have no assembly. */
+const forms = (): ReadonlyMap<string, Form[]> => (read ??= readGroups());
 
 type Operand =
   | { readonly kind: "register"; readonly number: number; readonly bytes: number; readonly isTile: boolean }
@@ -225,7 +231,8 @@ const isScalar = /^v(?:minmaxs|u?comxs|cvtts[sd])/;
 /** Whether the mnemonic has a form with these operands, as far as that is not said by registers. */
 function hasForm(name: string, operands: readonly Operand[], bytes: number): boolean {
   const numbers = operands.filter(({ kind }) => kind === "number").length;
-  if (numbers !== (takesNumber.test(name) || (numbers === 1 && forms.has(`${name}#`)) ? 1 : 0)) return false;
+  if (numbers !== (takesNumber.test(name) || (numbers === 1 && forms().has(`${name}#`)) ? 1 : 0))
+    return false;
   if (operands.some(({ kind }) => kind === "memory") && !takesMemory.test(name)) return false;
   const mode = operands.find((o) => o.kind === "mode");
   if (mode?.kind !== "mode") return true;
@@ -238,9 +245,9 @@ function encode(statement: string): number[] | null {
   const match = /^(?:\{(vex|evex)\}\s+)?([a-z]\w*)\s+(.*?)\s*$/.exec(statement);
   if (match === null) return null;
   const [, asked, written, rest] = match as unknown as [string, string | undefined, string, string];
-  const name = forms.has(written) ? written : written.slice(0, -1);
+  const name = forms().has(written) ? written : written.slice(0, -1);
   // Of memory the mnemonic says how wide it is; of registers it may.
-  if (!forms.has(name) || (name !== written && !/[xyz]$/.test(written))) return null;
+  if (!forms().has(name) || (name !== written && !/[xyz]$/.test(written))) return null;
   const decorations = /^(.*?)\s*(?:\{%k([1-7])\})?\s*(\{z\})?$/.exec(rest)!;
   const parts = decorations[1]!.split(/,\s*(?![^(]*\))/).map((part) => operandOf(part.trim()));
   if (parts.includes(null)) return null;
@@ -259,8 +266,8 @@ function encode(statement: string): number[] | null {
   const isDecorated = decoration.mask !== 0 || decoration.zeroes || decoration.mode >= 0;
   const isWide = isDecorated || bytes === 64 || registers.some(({ number }) => number >= 16);
   const immediates = operands.filter(({ kind }) => kind === "number");
-  const byNumber = immediates.length > 0 ? forms.get(`${name}#`) : undefined;
-  const all = byNumber ?? forms.get(name)!;
+  const byNumber = immediates.length > 0 ? forms().get(`${name}#`) : undefined;
+  const all = byNumber ?? forms().get(name)!;
   const last = registers.at(-1);
   const w = last?.bytes === 8 ? 1 : 0;
   const short = all.find(({ kind }) => kind !== "evex");
@@ -289,11 +296,13 @@ function modeOf(operands: readonly Operand[]): number {
   return mode?.kind === "mode" ? mode.rounding : -1;
 }
 
-const mayHave = new RegExp(`\\b(?:${[...forms.keys()].filter((n) => !n.endsWith("#")).join("|")})[xyz]?\\b`);
+/** Any of them, for a quick look. */
+let mayHave: RegExp | null = null;
+const mnemonics = (): RegExp => (mayHave ??= new RegExp(`\\b(?:${recentMnemonics().join("|")})[xyz]?\\b`));
 
 /** Assembly in AT&T's syntax, with these instructions as bytes; each has its text beside it. Linear in the text. */
 export function withRecentAsBytes(text: string): string {
-  if (!mayHave.test(text) || text.includes("/*")) return text;
+  if (!mnemonics().test(text) || text.includes("/*")) return text;
   return text.replace(/[^\n;]+/g, (statement) => {
     const bytes = encode(statement.trim());
     if (bytes === null) return statement;
@@ -304,4 +313,4 @@ export function withRecentAsBytes(text: string): string {
 
 /** All mnemonics that become bytes. */
 export const recentMnemonics = (): readonly string[] =>
-  [...forms.keys()].filter((name) => !name.endsWith("#"));
+  [...forms().keys()].filter((name) => !name.endsWith("#"));
