@@ -1,6 +1,7 @@
 /** How often blocks run, by all that is known: estimates, constants, and what of their loops' time an instruction is. */
-import { type Block, type BodyView, type Inst, isCall, Op } from "../ir/instructions.js";
+import { type Block, type BodyView, isCall, Op } from "../ir/instructions.js";
 import { intrinsicOf } from "../ir/intrinsics.js";
+import type { Value } from "../ir/values.js";
 import { estimatedFrequencies } from "./branch-probability.js";
 import { bodySuccessors } from "./cfg.js";
 import { countedLoops } from "./counted-loops.js";
@@ -27,12 +28,17 @@ export interface BlockExecutions {
   readonly isInLoop: boolean;
 }
 
-export function executionsOf(body: BodyView): Executions {
+/** @param workOf instructions that a call of this executes */
+export function executionsOf(body: BodyView, workOf: WorkOfCallee = unknownWork): Executions {
   const { blocks } = body;
   const successors = bodySuccessors(body);
   const nest = loopNest(successors, [0]);
   const frequencies = estimatedFrequencies(blocks, successors, nest);
-  const shares = loopShares(nest, frequencies, Float64Array.from(blocks, workOf));
+  const shares = loopShares(
+    nest,
+    frequencies,
+    Float64Array.from(blocks, (block) => workIn(block, workOf)),
+  );
   return { frequencies, times: countedLoops(blocks, nest), shares, headers: nest.header };
 }
 
@@ -43,13 +49,16 @@ export const executionsAt = (known: Executions, block: number): BlockExecutions 
   isInLoop: known.headers[block]! >= 0,
 });
 
-function workOf({ insts }: Block): number {
-  let work = 0;
-  for (const inst of insts) work += workOfInstruction(inst);
-  return work;
-}
+/** Instructions that a call of a function executes, all that it calls with them. */
+export type WorkOfCallee = (callee: Value) => number;
+const unknownWork: WorkOfCallee = () => callWork;
 
-function workOfInstruction(inst: Inst): number {
-  if (inst.op === Op.Phi) return 0;
-  return isCall(inst) && intrinsicOf(inst.operands[0]!) === null ? callWork : 1;
+/** Instructions of a block, and what calls there execute. */
+export function workIn({ insts }: Block, workOf: WorkOfCallee): number {
+  let work = 0;
+  for (const inst of insts) {
+    if (inst.op === Op.Phi) continue;
+    work += isCall(inst) && intrinsicOf(inst.operands[0]!) === null ? workOf(inst.operands[0]!) : 1;
+  }
+  return work;
 }

@@ -3,7 +3,7 @@
  * that less is executed.
  *
  * What is executed less is weighed by what it is of the time of its loop (`loop-shares.ts`): a call in a loop of ten instructions is
- * worth bytes, among two hundred it is not.
+ * worth bytes, among two hundred, or beside a call that executes so many (`call-work.ts`), it is not.
  * A place is as hot as its function, times its executions for one of the function. Loops count for eight executions,
  * recursion likewise; chains of calls through loops multiply, so both factors are bounded: what is called from a loop, however deep,
  * is eight times as hot as what is not, and beyond that estimates say nothing (with a bound of 64 nearly all of an interpreter is hot).

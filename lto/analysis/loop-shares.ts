@@ -8,7 +8,7 @@
  */
 import type { LoopNest } from "./loop-nest.js";
 
-/** Instructions that a call counts for: those of what it calls are not looked at. */
+/** Instructions that a call counts for where nobody knows what it calls, or how much that executes. */
 export const callWork = 20;
 
 /**
@@ -22,7 +22,7 @@ const callerWorth = 3;
  * By block: the share of the time of the innermost loop around it that one instruction more in the block is, or of the
  * whole body's outside of loops.
  * @param frequencies of blocks, for one execution of their function
- * @param work instructions in each block, calls as `callWork`
+ * @param work instructions in each block, calls as what they execute
  */
 export function loopShares(nest: LoopNest, frequencies: Float64Array, work: Float64Array): Float64Array {
   const ofLoop = new Float64Array(work.length);

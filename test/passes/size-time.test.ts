@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import { main } from "../../bin/lto/main.js";
 import { callFrequencies } from "../../lto/analysis/call-frequency.js";
+import { callWorks } from "../../lto/analysis/call-work.js";
 import { functionHeat, timeBytes } from "../../lto/analysis/heat.js";
 import { loopNest } from "../../lto/analysis/loop-nest.js";
 import { loopShares } from "../../lto/analysis/loop-shares.js";
@@ -83,6 +84,20 @@ describe("in loops", () => {
     expect(mainOf(inlined)).not.toContain("call");
   });
 
+  it("a call is less of the time of a loop that calls what takes long", async () => {
+    const long = nested("long", "  %t = mul i32 %u, %j").replace("define i32", "define internal i32");
+    const quick =
+      "define internal i32 @long(ptr %p, i32 %n) noinline minsize optsize {\n  store volatile i32 %n, ptr %p\n  ret i32 %n\n}\n";
+    const called = nested(
+      "main",
+      "  %k = call i32 @long(ptr %p, i32 %u)\n  %t = call i32 @get(ptr %p, i32 %k)",
+    ).replace("%i1, 50", "%i1, %n");
+    const inlined = async (callee: string): Promise<boolean> =>
+      !mainOf(await assembly(accessor + called + once + callee, "--size-time=2")).includes("get");
+    expect(await inlined(quick)).toBe(true);
+    expect(await inlined(long.replace("minsize", "noinline minsize"))).toBe(false);
+  });
+
   it("repeated code stays where a call would be much of the loop, without being asked for", async () => {
     const code = "  %b = xor i32 %j, 123456\n  %t = mul i32 %b, %u";
     const more = "  store volatile i32 %t, ptr %p\n".repeat(40);
@@ -136,6 +151,18 @@ describe("in loops", () => {
       "outlined.",
     );
   });
+});
+
+test("a call executes what its callees do, as often as they are called; recursion ends", () => {
+  const callee = (n: number, frequency: number) => ({ callee: n, frequency });
+  const works = callWorks([
+    { ownWork: 5, calls: [callee(1, 8), callee(2, 1 / 2)] },
+    { ownWork: 4, calls: [callee(2, 2)] },
+    { ownWork: 10, calls: [] },
+    { ownWork: 1, calls: [callee(3, 64)] },
+  ]);
+  expect([...works.subarray(0, 3)]).toEqual([5 + 8 * 24 + 5, 24, 10]);
+  expect(works[3]).toBe(2 ** 20);
 });
 
 test("what is rare costs nothing, and what is hot no more than in loops nested three times", () => {

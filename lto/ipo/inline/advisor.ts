@@ -15,8 +15,8 @@ export interface CallSite {
   readonly cost: BodyCost;
   /** Estimated executions for one of the caller. */
   readonly frequency: number;
-  /** In code for size: bytes that it may take so that a call is executed less. */
-  readonly timeBytes: number;
+  /** In code for size: bytes that it may take so that a call is executed less, and so many of the callee's instructions. */
+  readonly timeBytes: (instructions: number) => number;
   /** What the number is between that a call of the caller's passes, by its number from 0; null: nothing is known. */
   readonly bounds: (call: CallInst, argument: number) => Interval | null;
   /** In code for size: bytes that go with slots whose addresses are passed. */
@@ -42,6 +42,8 @@ export interface Advice {
   readonly threshold: number;
   /** The estimate may well be on the wrong side: worth a trial, where code can be generated. */
   readonly isClose?: boolean;
+  /** In code for size: bytes of the cost that are given for time. */
+  readonly worth?: number;
   /** Bytes that inlining saves outside of the caller, by estimate: a share of the callee's body. */
   readonly share?: number;
 }

@@ -13,6 +13,7 @@ import {
   type Executions,
   executionsAt,
   executionsOf,
+  type WorkOfCallee,
 } from "../../analysis/executions.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import {
@@ -125,8 +126,8 @@ export interface PlacedCall extends BlockExecutions {
   readonly isCold: boolean;
 }
 
-/** Calls of functions in a body, in order. Numbers the body. */
-export function placedCalls(body: BodyView): PlacedCall[] {
+/** Calls of functions in a body, in order. Numbers the body. @param workOf instructions that a call of this executes */
+export function placedCalls(body: BodyView, workOf: WorkOfCallee): PlacedCall[] {
   body.renumber();
   let calls: PlacedCall[] | null = null;
   let executions: Executions | null = null;
@@ -135,7 +136,7 @@ export function placedCalls(body: BodyView): PlacedCall[] {
     for (const inst of block.insts) {
       if (!isCall(inst) || !isFunction(inst.operands[0]!)) continue;
       if (calls === null) {
-        executions = executionsOf(body);
+        executions = executionsOf(body, workOf);
         cold = coldBlocks(body.blocks, bodySuccessors(body));
         calls = [];
       }

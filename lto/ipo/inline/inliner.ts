@@ -22,10 +22,11 @@ import { timeBytes } from "../../analysis/heat.js";
 import type { CloneMap } from "../../ir/clone.js";
 import type { CallInst } from "../../ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../../ir/module.js";
+import type { Value } from "../../ir/values.js";
 import { callGraph } from "../../pass/analyses.js";
 import { type ComponentPass, type ComponentWalk, isForSize, type ProgramContext } from "../../pass/pass.js";
 import { placeOfOrigin } from "../../pass/remarks.js";
-import { functionHeats } from "../heat.js";
+import { bareCall, type FunctionTimes, functionTimes, workOfCall } from "../heat.js";
 import type { InlineAdvisor } from "./advisor.js";
 import { ArgumentBounds } from "./argument-bounds.js";
 import { ArgumentSlots } from "./argument-slots.js";
@@ -61,8 +62,6 @@ interface CachedCost {
 const worthOfCopy = 1 / 2;
 /** Calls of calls of calls: what is that deep was not worth it where it was. */
 const deepest = 8;
-/** Instructions that a call executes besides its arguments' and the body's: itself, a return, and what saves or moves for it. */
-const bareCall = 3;
 /** Bytes that a copy may take for time, however hot it is. */
 const mostForTime = 64;
 /** A caller of so many instructions is left as it is. */
@@ -74,7 +73,7 @@ class InlinerWalk implements ComponentWalk {
   private readonly size: InlineAdvisor;
   private readonly known = new Map<Func, CachedCost>();
   /** How hot functions are; null: nobody asks. */
-  private readonly heats: ReadonlyMap<Func, number> | null;
+  private readonly times: FunctionTimes | null;
   /** Functions that calls lead back to. */
   private readonly recursive = new Set<GlobalValue>();
 
@@ -90,7 +89,7 @@ class InlinerWalk implements ComponentWalk {
     this.session = new InlineSession(module, graph);
     this.session.countCalls();
     const hasSizes = module.functions.some((fn) => !fn.isDeclaration && isForSize(context.goalOf(fn)));
-    this.heats = context.sizeTime > 0 && hasSizes ? functionHeats(module, graph) : null;
+    this.times = context.sizeTime > 0 && hasSizes ? functionTimes(module, graph) : null;
     this.speed = new SpeedAdvisor(module.dataLayout);
     this.size = new SizeAdvisor(module.dataLayout, context.costs);
   }
@@ -108,12 +107,16 @@ class InlinerWalk implements ComponentWalk {
 
   /** In code for size; 0: time is worth nothing. */
   private heatOf(fn: Func): number {
-    return this.heats?.get(fn) ?? 0;
+    return this.times?.heats.get(fn) ?? 0;
   }
+  private readonly workOf = (callee: Value): number => workOfCall(this.times, callee);
 
-  /** Bytes that a caller for size may take so that it has one call less: what enters, passes arguments, and returns. */
-  private timeBytesOf({ call, frequency, times, share }: Candidate, heat: number): number {
-    const instructions = bareCall + call.data.argumentCount;
+  /**
+   * Bytes that a caller for size may take so that it has one call less: what enters, passes arguments, and returns.
+   * @param saved instructions of the callee that a copy does not have
+   */
+  private timeBytesOf({ call, frequency, times, share }: Candidate, heat: number, saved: number): number {
+    const instructions = bareCall + call.data.argumentCount + saved;
     const place = { heat: heat * frequency, times, share: worthOfCopy * share };
     return Math.min(timeBytes(this.context.sizeTime, place, instructions), mostForTime);
   }
@@ -140,7 +143,7 @@ class InlinerWalk implements ComponentWalk {
     const bounds = new ArgumentBounds(caller, this.module.dataLayout);
     const slots = new ArgumentSlots(caller, this.context.costs);
     const work: Candidate[] = [];
-    if (isPlaced) for (const placed of placedCalls(body)) work.push({ ...placed, path: null });
+    if (isPlaced) for (const placed of placedCalls(body, this.workOf)) work.push({ ...placed, path: null });
     else
       for (const call of callsIn(body))
         work.push({ call, frequency: 1, times: 1, share: 0, isCold: false, path: null });
@@ -167,7 +170,7 @@ class InlinerWalk implements ComponentWalk {
       const mostBytes = remarks === null ? advisor.mostBytes({ call, callSites, isClosed }) : Infinity;
       const known = this.knownOf(callee, mostBytes);
       const { cost } = known;
-      const worth = isForSpeed ? 0 : this.timeBytesOf(item, heat);
+      const candidate = item;
       const advice = advisor.advise({
         caller,
         call,
@@ -175,7 +178,7 @@ class InlinerWalk implements ComponentWalk {
         body: session.bodyOf(callee),
         cost,
         frequency,
-        timeBytes: worth,
+        timeBytes: (saved) => this.timeBytesOf(candidate, heat, saved),
         bounds: bounds.of,
         slotBytes: () => slots.bytesOf(call, cost.savedBytes),
         isCold,
@@ -194,7 +197,7 @@ class InlinerWalk implements ComponentWalk {
         const told = this.told(caller, call, callee);
         remarks.add(sizes === null ? decided(told, advice) : tried(told, sizes));
       }
-      if (sizes === null ? !advice.inline : sizes.after - worth >= sizes.before) continue;
+      if (sizes === null ? !advice.inline : sizes.after - (advice.worth ?? 0) >= sizes.before) continue;
       const places = isPlaced ? this.placesIn(callee, known) : null;
       const calls = session.inline(caller.edit(), call, callee);
       size += cost.instructions;
@@ -278,7 +281,9 @@ class InlinerWalk implements ComponentWalk {
   }
   private placesIn(callee: Func, known: CachedCost): readonly Place[] {
     // Without the calls, which would keep the body.
-    known.places ??= placedCalls(this.session.bodyOf(callee)).map(({ call: _, ...place }) => place);
+    known.places ??= placedCalls(this.session.bodyOf(callee), this.workOf).map(
+      ({ call: _, ...place }) => place,
+    );
     return known.places;
   }
 }

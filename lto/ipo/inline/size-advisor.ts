@@ -35,6 +35,8 @@ const largestTried = 2000;
 /** Costs of so many times the threshold are decided by estimate. */
 const surelyLess = 0.5;
 const surelyMore = 2;
+/** In the mean. */
+const bytesOfInstruction = 4;
 /** Bodies of so many times the threshold are not looked at again for the constants that are passed. */
 const mostToGain = 8;
 /**
@@ -60,20 +62,25 @@ export class SizeAdvisor implements InlineAdvisor {
       const isNarrow = known.slotBytes <= (site.isRecursive ? mostSlotBytes.copied : mostSlotBytes.moved);
       const fits = known.bytes <= largestMoved && isNarrow;
       const isClose = known.bytes > surelyMoved && known.bytes <= largestTried && isNarrow;
-      return { inline: fits, cost: known.bytes, threshold: largestMoved, isClose };
+      return { inline: fits, cost: known.bytes, threshold: largestMoved, isClose, worth: site.timeBytes(0) };
     }
     const share = shareOf(site, this.costs);
-    const threshold = thresholdOf(site, this.costs) + site.timeBytes;
-    if (known.slotBytes > mostSlotBytes.copied) return { inline: false, cost: known.bytes, threshold };
+    const bytes = thresholdOf(site, this.costs);
     let cost = known.bytes;
+    let worth = site.timeBytes(0);
+    let threshold = bytes + worth;
+    if (known.slotBytes > mostSlotBytes.copied) return { inline: false, cost, threshold };
     if (cost > threshold && cost < mostToGain * threshold) {
       const facts = factsFor(site);
       if (facts !== null)
         ({ cost } = specialisedCost(callee, body, this.layout, facts, (inst) => bytesOf(inst, this.costs)));
       cost -= site.slotBytes();
+      // What a copy does not have it does not execute.
+      worth = site.timeBytes((known.bytes - cost) / bytesOfInstruction);
+      threshold = bytes + worth;
     }
     const isClose = cost > threshold * surelyLess && cost < threshold * surelyMore;
-    return { inline: cost <= threshold, cost, threshold, isClose, share };
+    return { inline: cost <= threshold, cost, threshold, isClose, share, worth };
   }
 }
 

@@ -29,7 +29,7 @@ import { selectCandidates } from "../../outline/select.js";
 import { callGraph } from "../../pass/analyses.js";
 import type { ModulePass, ProgramContext } from "../../pass/pass.js";
 import type { Remark } from "../../pass/remarks.js";
-import { BlockTimes, functionHeats } from "../heat.js";
+import { BlockTimes, functionTimes } from "../heat.js";
 import { allPieces, type Piece } from "./candidates.js";
 import { Extractor } from "./extract.js";
 import { isOutlinedFrom } from "./legality.js";
@@ -60,8 +60,8 @@ class Outliner {
   ) {
     this.names = new Set(module.globals.map((global) => global.name));
     const { sizeTime } = context;
-    const heats = sizeTime > 0 ? functionHeats(module, context.ofModule(callGraph)) : new Map<Func, number>();
-    this.times = new BlockTimes(heats, sizeTime);
+    const times = sizeTime > 0 ? functionTimes(module, context.ofModule(callGraph)) : null;
+    this.times = new BlockTimes(times, sizeTime);
   }
 
   run(): boolean {

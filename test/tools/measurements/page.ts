@@ -102,9 +102,9 @@ default, HACCKernels takes 0.56 of the processor time that it took when bytes we
 
 | \`--size-time\` | lua | expat | sum of ten |
 | ---: | ---: | ---: | ---: |
-| 1 (default) | 1.0021 | 1.0027 | 1.0031 |
-| 2 | 1.0063 | 1.0049 | 1.0066 |
-| 4 | 1.0103 | 1.0097 | 1.0125 |
+| 1 (default) | 1.0036 | 1.0038 | 1.0042 |
+| 2 | 1.0109 | 1.0063 | 1.0085 |
+| 4 | 1.0196 | 1.0109 | 1.0154 |
 
 ## What else is measured, and how
 
