@@ -208,3 +208,45 @@ test("products that are summed read memory, and leave their sum where it was", a
   const text = await compiled("summed", "double", "ptr %p, double %s, double %t", body, attributes);
   expect(text).toMatch(/\tvaddsd\t.*, %xmm0\n\tvfmadd231sd\t\(%rdi\), %xmm1, %xmm0\n/);
 });
+
+const f16 = "<16 x float>";
+const skx = '"target-features"="+avx512f,+avx512bw,+avx512dq,+avx512vl"';
+/** Lines of code alone. */
+const linesOf = (text: string, wanted: RegExp): string[] =>
+  text.split("\n").filter((line) => wanted.test(line));
+
+test("an operation whose lanes a comparison chooses is done under its mask, with AVX-512", async () => {
+  const body = `  %m = fcmp olt ${f16} %a, %b\n  %s = fadd ${f16} %c, %a\n  %r = select <16 x i1> %m, ${f16} %s, ${f16} %c`;
+  const text = await compiled("under-mask", f16, `${f16} %a, ${f16} %b, ${f16} %c`, body, skx);
+  expect(text).toMatch(/vcmpps \$1, %zmm1, %zmm0, %k1\n\tvaddps %zmm0, %zmm2, %zmm\d+ \{%k1\}/);
+  expect(text).not.toMatch(/kmov|vblendm|\tvaddps\t/);
+});
+
+test("comparisons that must both hold are one mask, and zero is where it is clear", async () => {
+  const body = `  %m = fcmp olt ${f16} %a, %b\n  %n = fcmp ogt ${f16} %a, %c\n  %k = and <16 x i1> %m, %n
+  %s = fmul ${f16} %a, %b\n  %r = select <16 x i1> %k, ${f16} %s, ${f16} zeroinitializer`;
+  const text = await compiled("both-hold", f16, `${f16} %a, ${f16} %b, ${f16} %c`, body, skx);
+  expect(linesOf(text, /vcmpps/)).toHaveLength(2);
+  expect(text).toMatch(/%k1 \{%k1\}\n\tvmulps .* \{%k1\}\{z\}/);
+  expect(text).not.toMatch(/kmov/);
+});
+
+test("a mask of another block, or of three comparisons, is moved", async () => {
+  const body = `  %m = fcmp olt ${f16} %a, %b\n  br i1 %d, label %x, label %y\nx:\n  %s = fadd ${f16} %a, %b
+  %t = select <16 x i1> %m, ${f16} %s, ${f16} %a\n  br label %y\ny:\n  %r = phi ${f16} [ %t, %x ], [ %b, %0 ]`;
+  const moved = await compiled("moved-mask", f16, `${f16} %a, ${f16} %b, i1 %d`, body, skx);
+  expect(linesOf(moved, /vcmpps/)).toHaveLength(1);
+  const three = `  %m = fcmp olt ${f16} %a, %b\n  %n = fcmp ogt ${f16} %a, %c\n  %o = fcmp une ${f16} %b, %c
+  %k = and <16 x i1> %m, %n\n  %l = and <16 x i1> %k, %o\n  %r = select <16 x i1> %l, ${f16} %a, ${f16} %c`;
+  const text = await compiled("three-masks", f16, `${f16} %a, ${f16} %b, ${f16} %c`, three, skx);
+  expect(linesOf(text, /vcmpps/)).toHaveLength(3);
+  expect(text).toMatch(/kmovw/);
+});
+
+test("bitwise operations on bytes, which no mask applies to, are chosen from", async () => {
+  const type = "<64 x i8>";
+  const body = `  %m = icmp ugt ${type} %a, %b\n  %s = and ${type} %a, %b\n  %r = select <64 x i1> %m, ${type} %s, ${type} %b`;
+  const text = await compiled("bytes-and", type, `${type} %a, ${type} %b`, body, skx);
+  expect(text).toMatch(/vpblendmb/);
+  expect(text).toMatch(/\tvpandd?q?\t/);
+});

@@ -5,6 +5,13 @@ import { type Intrinsic, intrinsicOf, intrinsics } from "../../ir/intrinsics.js"
 /** Whether a call must be emitted even when its result is not wanted. */
 export const intrinsicHasEffect = (intrinsic: Intrinsic): boolean => !intrinsic.removable;
 
+/** Assembly that does nothing but make its result of its operands: neither is in memory, and its author asks for nothing more. */
+export function isPureAssembly({ op, operands, type }: Inst): boolean {
+  if (op !== Op.Call || type.kind === "void") return false;
+  const asm = operands[0]!;
+  return asm.valueKind === "asm" && !asm.sideEffects && !asm.canUnwind && !/\*|memory/.test(asm.constraints);
+}
+
 /** They leave alone what loads read, if not for everybody then for the code that they become. */
 const harmless: ReadonlySet<Intrinsic> = new Set([
   intrinsics.prefetch,
@@ -29,6 +36,7 @@ export function writesMemory(inst: Inst): boolean {
       // Nothing may move across a volatile or ordered load either.
       return !isPlainAccess(inst);
     case Op.Call: {
+      if (isPureAssembly(inst)) return false;
       const intrinsic = intrinsicOf(inst.operands[0]!);
       return intrinsic === null || (intrinsicHasEffect(intrinsic) && !harmless.has(intrinsic));
     }

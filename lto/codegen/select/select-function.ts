@@ -22,7 +22,7 @@ import { constantHomes } from "./constant-homes.js";
 import { roomForConstants } from "./constant-room.js";
 import { countUses } from "./count-uses.js";
 import { forgetUndefined } from "./debug.js";
-import { intrinsicHasEffect } from "./effects.js";
+import { intrinsicHasEffect, isPureAssembly } from "./effects.js";
 import { numberTypes, placeReturns, selectLandingPad, selectResume } from "./exceptions.js";
 import { describeFunction } from "./function-attributes.js";
 import type { FunctionSelection, SelectionInput } from "./function-selection.js";
@@ -201,7 +201,10 @@ function demandResult(s: FunctionSelection, inst: Inst): void {
 
 function selectAnyCall(s: FunctionSelection, inst: Extract<Inst, { op: Op.Call }>, head: MBlock): void {
   const intrinsic = intrinsicOf(inst.operands[0]!);
-  if (intrinsic === null) return s.selectCall(inst, head);
+  if (intrinsic === null) {
+    const isIdle = s.optimize && !isWanted(s, inst) && !s.values.hasParts(inst) && isPureAssembly(inst);
+    return isIdle ? undefined : s.selectCall(inst, head);
+  }
   const { type } = inst;
   if (type.kind === "void" || intrinsicHasEffect(intrinsic)) {
     if (type.kind !== "void" && !type.isAggregate && !s.values.sunk.has(inst.id)) demandResult(s, inst);

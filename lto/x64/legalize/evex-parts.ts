@@ -1,7 +1,7 @@
 /** What code for AVX-512 shares: which vectors it applies to, and bits of masks by register. */
 import type { Lowering } from "../../codegen/legalize/lowering.js";
 import type { VectorTarget } from "../../codegen/legalize/target.js";
-import { Op } from "../../ir/instructions.js";
+import { type Inst, Op } from "../../ir/instructions.js";
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
 import type { VectorFeatures } from "../isa/vector-features.js";
@@ -53,11 +53,55 @@ export function joinWords(l: Lowering, count: number, perRegister: number, own: 
   return word!;
 }
 
-/** Lanes of registers chosen by the bits of a mask. */
+/** What selection makes one instruction of that AVX-512 has under a mask as well, by operation; `L` is the letter of its lanes. */
+const maskedOperations: Readonly<Record<number, string>> = {
+  [Op.Add]: "vpaddL",
+  [Op.Sub]: "vpsubL",
+  [Op.Mul]: "vpmullL",
+  [Op.And]: "vpandL",
+  [Op.Or]: "vporL",
+  [Op.Xor]: "vpxorL",
+  [Op.FAdd]: "vaddpL",
+  [Op.FSub]: "vsubpL",
+  [Op.FMul]: "vmulpL",
+};
+/** The same among instructions of the table, on lanes of the letter at the end, in the order of their sources. */
+const maskedInstructions = /^tsc\.x64\.v\.((?:Max|Min)p|P(?:max|min)[su])([bwdqs])$/;
+
+/** The mnemonic of an operation on two registers, where it takes a mask of as many lanes as it has; null: it does not, or is dear. */
+function maskedMnemonic(l: Lowering, set: Value): string | null {
+  if (set.valueKind !== "inst" || set.parent !== l.block) return null;
+  const { element } = set.type;
+  const isFloat = element.kind === "float" || element.kind === "double";
+  const letter = isFloat ? (element.kind === "float" ? "s" : "d") : letterOf(bitsOf(element));
+  if (set.op === Op.Call) {
+    const callee = set.operands[0]!;
+    const match = callee.valueKind === "global" ? maskedInstructions.exec(callee.name) : null;
+    return match !== null && match[2] === letter ? `v${match[1]!.toLowerCase()}${letter}` : null;
+  }
+  const name = maskedOperations[set.op];
+  if (name === undefined) return null;
+  // Bitwise operations have lanes of 32 and 64 bits alone; products of bytes and quadwords are several instructions, or dear.
+  const isBitwise = set.op === Op.And || set.op === Op.Or || set.op === Op.Xor;
+  if (isBitwise && bitsOf(element) < 32) return null;
+  if (set.op === Op.Mul && bitsOf(element) !== 16 && bitsOf(element) !== 32) return null;
+  return name.replace("L", letter);
+}
+
+/**
+ * Lanes of registers chosen by the bits of a mask. An operation whose lanes are chosen is done under the mask: as cheap as the choice
+ * where somebody else reads it, too, and otherwise it goes.
+ */
 export function blendByWord(l: Lowering, word: Value, set: Value, clear: Value): Value {
   const { type } = set;
   if (set === clear) return set;
   const bits = bitsOf(type.element);
+  const mnemonic = maskedMnemonic(l, set);
+  if (mnemonic !== null && clear.valueKind !== "undef") {
+    const [a, b] = (set as Inst).operands.slice(-2) as [Value, Value];
+    const rest = clear.valueKind === "zero" ? null : clear;
+    return underMask(l, `${mnemonic} $2, $1`, type, type.count, word, rest, [a, b]);
+  }
   if (clear.valueKind === "zero") {
     return underMask(l, `${laneMoves[bits]!} $1`, type, type.count, word, null, [set]);
   }
