@@ -1,13 +1,18 @@
 /** Which instructions may not be moved across, and which have to be made although nobody wants their result. */
+import { noAttributeList } from "../../ir/attributes.js";
 import { type Inst, isPlainAccess, Op } from "../../ir/instructions.js";
 import { type Intrinsic, intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 
 /** Whether a call must be emitted even when its result is not wanted. */
 export const intrinsicHasEffect = (intrinsic: Intrinsic): boolean => !intrinsic.removable;
 
-/** Assembly that does nothing but make its result of its operands: neither is in memory, and its author asks for nothing more. */
-export function isPureAssembly({ op, operands, type }: Inst): boolean {
-  if (op !== Op.Call || type.kind === "void") return false;
+/**
+ * Assembly of legalisation, which alone has no attributes, that does nothing but make its result of its operands: neither is in
+ * memory. Programs' own is left where it is, and as it is.
+ */
+export function isPureAssembly(inst: Inst): boolean {
+  const { operands, type } = inst;
+  if (inst.op !== Op.Call || type.kind === "void" || inst.data.attributes !== noAttributeList) return false;
   const asm = operands[0]!;
   return asm.valueKind === "asm" && !asm.sideEffects && !asm.canUnwind && !/\*|memory/.test(asm.constraints);
 }

@@ -46,7 +46,7 @@ const comparisons = new WeakMap<Value, Comparison>();
 
 /** The mask that an instruction makes of vectors. @param text the instruction with operands from `$1`, without its result */
 export function makeMask(l: Lowering, text: string, lanes: number, args: readonly Value[]): Value {
-  const kinds = args.map(({ type }) => (type.kind === "vector" ? ",x" : ",r")).join("");
+  const kinds = args.map(({ type }) => (type.kind === "vector" ? ",v" : ",r")).join("");
   const template = `${text}, %k1${fromMask(lanes, 0)}`;
   const word = assembly(l, template, `=r${kinds}`, wordType(lanes), args, false);
   if (args.every(({ type }) => type.kind === "vector")) comparisons.set(word, { text, lanes, args });
@@ -81,7 +81,7 @@ function maskInto(
   if (all === null) return toMask(lanes, place(word, "r"));
   return all
     .map(({ text, args }, at) => {
-      const numbers = args.map((arg) => place(arg, "x"));
+      const numbers = args.map((arg) => place(arg, "v"));
       const own = text.replace(/\$\$|\$(\d)/g, (mark, n?: string) =>
         n === undefined ? mark : `$${numbers[Number(n) - 1]}`,
       );
@@ -120,11 +120,11 @@ export function underMask(
   args: readonly Value[],
 ): Value {
   const operands = new Operands(1);
-  for (const arg of args) operands.place(arg, arg.type.kind === "vector" ? "x" : "r");
+  for (const arg of args) operands.place(arg, arg.type.kind === "vector" ? "v" : "r");
   const before = maskInto(l, word, lanes, operands.place);
   if (rest !== null && rest !== itsOwn) operands.place(rest, "0");
   const template = `${before}${text}, $0 {%k1}${rest === null ? "{z}" : ""}`;
-  return assembly(l, template, ["=x", ...operands.constraints].join(","), type, operands.values, false);
+  return assembly(l, template, ["=v", ...operands.constraints].join(","), type, operands.values, false);
 }
 
 /** Loads under a mask from a pointer: what the mask leaves out is not accessed. */
@@ -141,7 +141,7 @@ export function loadUnderMask(
   const before = maskInto(l, word, type.count, operands.place);
   if (rest !== null) operands.place(rest, "0");
   const template = `${before}${mnemonic} ($1), $0 {%k1}${rest === null ? "{z}" : ""}`;
-  return assembly(l, template, ["=x", ...operands.constraints, "~{memory}"].join(","), type, operands.values);
+  return assembly(l, template, ["=v", ...operands.constraints, "~{memory}"].join(","), type, operands.values);
 }
 
 /** Stores under a mask to a pointer. @param lanes of the mask */
@@ -154,7 +154,7 @@ export function storeUnderMask(
   pointer: Value,
 ): void {
   const operands = new Operands(0);
-  operands.place(value, "x");
+  operands.place(value, "v");
   operands.place(pointer, "r");
   const before = maskInto(l, word, lanes, operands.place);
   const template = `${before}${mnemonic} $0, ($1) {%k1}`;
