@@ -7,14 +7,16 @@
  * Linear in the calls.
  */
 
+/** A call of a function by its number. */
+export interface EstimatedCall {
+  readonly callee: number;
+  /** Executions of the call for one of the function. */
+  readonly frequency: number;
+}
 export interface CallingFunction {
   /** Unknown code may enter it. */
   readonly open: boolean;
-  readonly calls: readonly {
-    readonly callee: number;
-    /** Executions of the call for one of the function. */
-    readonly frequency: number;
-  }[];
+  readonly calls: readonly EstimatedCall[];
 }
 
 /** Executions of a function that calls itself, directly or not, for each call from outside. */

@@ -5,15 +5,12 @@
  * what is deeper executes more than anybody asks about. Recursion ends with the rounds.
  * Linear in the calls.
  */
+import type { EstimatedCall } from "./call-frequency.js";
 
 export interface WorkingFunction {
   /** Instructions of its own, and of what is called and not known. */
   readonly ownWork: number;
-  readonly calls: readonly {
-    readonly callee: number;
-    /** Executions of the call for one of the function. */
-    readonly frequency: number;
-  }[];
+  readonly calls: readonly EstimatedCall[];
 }
 
 const rounds = 4;

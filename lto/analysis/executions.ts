@@ -6,7 +6,7 @@ import { estimatedFrequencies } from "./branch-probability.js";
 import { bodySuccessors } from "./cfg.js";
 import { countedLoops } from "./counted-loops.js";
 import { loopNest } from "./loop-nest.js";
-import { callWork, loopShares } from "./loop-shares.js";
+import { loopShares } from "./loop-shares.js";
 
 /** By numbered block. */
 export interface Executions {
@@ -29,7 +29,7 @@ export interface BlockExecutions {
 }
 
 /** @param workOf instructions that a call of this executes */
-export function executionsOf(body: BodyView, workOf: WorkOfCallee = unknownWork): Executions {
+export function executionsOf(body: BodyView, workOf: WorkOfCallee): Executions {
   const { blocks } = body;
   const successors = bodySuccessors(body);
   const nest = loopNest(successors, [0]);
@@ -51,7 +51,6 @@ export const executionsAt = (known: Executions, block: number): BlockExecutions 
 
 /** Instructions that a call of a function executes, all that it calls with them. */
 export type WorkOfCallee = (callee: Value) => number;
-const unknownWork: WorkOfCallee = () => callWork;
 
 /** Instructions of a block, and what calls there execute. */
 export function workIn({ insts }: Block, workOf: WorkOfCallee): number {

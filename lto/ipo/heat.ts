@@ -2,7 +2,7 @@
  * How hot the functions of a program are: `analysis/heat.ts`, from frequencies of calls in all bodies. Linear in the bodies.
  */
 import { estimatedFrequencies } from "../analysis/branch-probability.js";
-import { callFrequencies } from "../analysis/call-frequency.js";
+import { callFrequencies, type EstimatedCall } from "../analysis/call-frequency.js";
 import type { CallGraph } from "../analysis/call-graph.js";
 import { callWorks } from "../analysis/call-work.js";
 import { bodySuccessors } from "../analysis/cfg.js";
@@ -82,7 +82,7 @@ export function functionTimes({ functions: all, globals }: Module, graph: CallGr
   });
   const facts = functions.map((fn) => {
     const { calls, work } = factsOf(fn);
-    const ofKnown: { callee: number; frequency: number }[] = [];
+    const ofKnown: EstimatedCall[] = [];
     let ownWork = bareCall + work;
     for (const { callee: symbol, frequency } of calls) {
       const callee = numbers.get(symbol);
