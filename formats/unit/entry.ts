@@ -30,7 +30,7 @@ import {
   writeWords,
 } from "./fields.js";
 
-const version = 1;
+const version = 2;
 const kinds = ["allocated", "completed"] as const;
 
 export function encodeEntry(entry: CodeEntry): Uint8Array {
@@ -110,6 +110,7 @@ function writeAllocated(
   if (frequencies !== undefined) writeList(out, frequencies, (frequency) => writeFloat(out, frequency));
   writeSet(out, facts.written);
   for (const flag of [facts.returns, facts.forSize, facts.aligned]) writeFlag(out, flag);
+  writeFloat(out, facts.work);
   writeList(out, facts.calls, ({ callee, liveAcross, tail, frequency }) => {
     out.uint(callee);
     writeSet(out, liveAcross);
@@ -144,6 +145,7 @@ function readAllocated(
     throw new InputError("frequencies of other blocks");
   const writtenByAll = set();
   const [returns, forSize, aligned] = [readFlag(reader), readFlag(reader), readFlag(reader)];
+  const work = readFloat(reader);
   const calls = readList(
     reader,
     (): CallFacts => ({
@@ -154,6 +156,6 @@ function readAllocated(
     }),
     12,
   );
-  const facts: FunctionFacts = { written: writtenByAll, returns, forSize, aligned, calls };
+  const facts: FunctionFacts = { written: writtenByAll, returns, forSize, aligned, work, calls };
   return { allocation, frequencies, facts };
 }

@@ -10,6 +10,8 @@ import type { LoopNest } from "./loop-nest.js";
 
 /** Instructions that a call counts for where nobody knows what it calls, or how much that executes. */
 export const callWork = 20;
+/** Instructions that a call executes besides its arguments' and the body's: itself, a return, and what saves or moves for it. */
+export const bareCall = 3;
 
 /**
  * What a share of a body is worth that is in no loop: it may be in one of a caller's, or recursion. With 3, loaded bytes of 34

@@ -9,7 +9,7 @@ import { bodySuccessors } from "../analysis/cfg.js";
 import { type Executions, executionsAt, executionsOf, workIn } from "../analysis/executions.js";
 import { functionHeat, timeBytes } from "../analysis/heat.js";
 import { loopNest } from "../analysis/loop-nest.js";
-import { callWork } from "../analysis/loop-shares.js";
+import { bareCall, callWork } from "../analysis/loop-shares.js";
 import type { Block, BodyView } from "../ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../ir/module.js";
 import type { Value } from "../ir/values.js";
@@ -98,9 +98,6 @@ export function functionTimes({ functions: all, globals }: Module, graph: CallGr
     works: new Map(functions.map((fn, i) => [fn, works[i]!])),
   };
 }
-
-/** Instructions that a call executes besides its arguments' and the body's: itself, a return, and what saves or moves for it. */
-export const bareCall = 3;
 
 /** Instructions that are executed more where code is called: the call, a return, and a value on each way. */
 export const callInstructions = 4;

@@ -12,6 +12,7 @@ import { type PackedFunction, Property, propertiesAt } from "../pack/format.js";
 import { packFunction } from "../pack/pack.js";
 import type { SymbolNumbers } from "../pack/symbol-numbers.js";
 import { restoreFunction, unpackFunction, unpackInstruction } from "../pack/unpack.js";
+import { calledAt } from "../pack/walk.js";
 import type { Target } from "../target.js";
 import type { GlobalCluster } from "./global-cluster.js";
 
@@ -91,6 +92,15 @@ export class ProgramCode {
   instruction(words: Int32Array, at: number): MInst {
     this.nowhere ??= new MFunction(this.functionOf(0), "", "none", this.target);
     return unpackInstruction(words, at, this.nowhere, this.symbols);
+  }
+
+  /** What a call in a function's words enters; no global: a pointer, or what has no other than its name. */
+  calledAt(
+    words: Int32Array,
+    at: number,
+  ): { readonly callee: GlobalValue | null; readonly calleeSet: number } {
+    const { global, set } = calledAt(words, at);
+    return { callee: global < 0 ? null : this.symbols.global(global), calleeSet: this.symbols.setOf(set) };
   }
 
   private pack(mf: MFunction): PackedFunction {

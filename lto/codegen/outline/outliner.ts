@@ -27,7 +27,7 @@
 
 import { functionHeat, timeBytes } from "../../analysis/heat.js";
 import { temperature } from "../../analysis/profile.js";
-import type { Func } from "../../ir/module.js";
+import type { Func, GlobalValue } from "../../ir/module.js";
 import { findRepeats } from "../../outline/repeats.js";
 import { type Selected, selectCandidates } from "../../outline/select.js";
 import type { Remark, Remarks } from "../../pass/remarks.js";
@@ -45,12 +45,22 @@ import type { OutlineForm } from "./forms.js";
 import { notOutlined, outlined, outlineRemarks } from "./remarks.js";
 import { type CodeSequence, codeSequence, Dictionary } from "./sequence.js";
 
+/** What is estimated of time. */
+export interface ProgramTime {
+  /** What it is worth: analysis/heat.ts */
+  readonly sizeTime: number;
+  /** Executions of each function, by number. */
+  readonly executions: Float64Array;
+  /** Instructions that a call executes. @param callee null: through a pointer, or not known */
+  readonly workOf: (callee: GlobalValue | null, calleeSet: number) => number;
+}
+
 export interface OutlineOptions {
   readonly forms: readonly OutlineForm[];
   readonly rounds: number;
   readonly sharedUnwind: boolean;
-  /** What time is worth (analysis/heat.ts), and executions of each function, by number, estimated; absent: nothing. */
-  readonly time?: { readonly sizeTime: number; readonly executions: Float64Array };
+  /** Absent: nobody gives bytes for time. */
+  readonly time?: ProgramTime;
   /** Where decisions are told; absent: nobody wants them. */
   readonly remarks?: Remarks | null;
 }
@@ -137,7 +147,14 @@ class Outliner {
     const { time } = this.options;
     if (time === undefined || time.sizeTime === 0 || fn >= this.code.programCount) return 0;
     let known = this.executions[fn];
-    if (known === undefined) this.executions[fn] = known = executionsOf(this.code.packed(fn));
+    if (known === undefined) {
+      const { code } = this;
+      known = executionsOf(code.packed(fn), (words, at) => {
+        const { callee, calleeSet } = code.calledAt(words, at);
+        return time.workOf(callee, calleeSet);
+      });
+      this.executions[fn] = known;
+    }
     const { frequencies, shares } = known;
     const heat = functionHeat(time.executions[fn]!) * frequencies[block]!;
     return timeBytes(time.sizeTime, { heat, times: 1, share: shares[block]! }, 1);

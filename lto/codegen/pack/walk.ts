@@ -90,6 +90,12 @@ export function packedShape({ words }: PackedFunction): PackedShape {
 export const isCallAt = (words: Int32Array, at: number): boolean =>
   (words[at]! & HasExtra) !== 0 && extras[words[extraStart(words, at)]!] === "call";
 
+/** What a call enters, as packed. -1: no global, or one that is only named; no set of callees. */
+export function calledAt(words: Int32Array, at: number): { readonly global: number; readonly set: number } {
+  const flags = extraStart(words, at) + 1;
+  return { global: (words[flags]! & 8) === 0 ? -1 : Math.max(words[flags + 3]!, -1), set: words[flags + 1]! };
+}
+
 const skipGlobal = (words: Int32Array, at: number): number =>
   words[at]! >= 0 ? at + 1 : at + 1 + textWords(words, at + 1);
 

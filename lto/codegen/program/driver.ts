@@ -19,6 +19,7 @@
  * Which thread does what is the business of `FunctionCompilers`; what is done follows from the plan alone.
  */
 
+import { callWork } from "../../analysis/loop-shares.js";
 import { retainedIn } from "../../analysis/references.js";
 import type { Module } from "../../ir/module.js";
 import { Remarks } from "../../pass/remarks.js";
@@ -37,7 +38,7 @@ import { ProgramCode } from "../late/program-code.js";
 import { sectionAnchors } from "../late/section-anchors.js";
 import { epilogueRemarks, shareEpilogues } from "../late/share-epilogues.js";
 import type { MFunction, MInst } from "../mir.js";
-import { nothingOutlined, type OutlineReport, outlineCode } from "../outline/outliner.js";
+import { nothingOutlined, type OutlineReport, outlineCode, type ProgramTime } from "../outline/outliner.js";
 import { outlineRemarks } from "../outline/remarks.js";
 import { SymbolNumbers } from "../pack/symbol-numbers.js";
 import { type RegisterSet, union } from "../register-set.js";
@@ -49,7 +50,7 @@ import { type CalleeNumber, type FunctionNumber, Numbering } from "./numbering.j
 import { type CodegenOptions, doesIpra, goalOf, type IpraOptions } from "./options.js";
 import type { ProgramPlan } from "./plan.js";
 import { changedByComponent, changesByCallee } from "./publication.js";
-import { decideSaves, executionsOf, localSaves } from "./saves.js";
+import { decideSaves, executionsOf, localSaves, worksOf } from "./saves.js";
 import {
   type CodegenStatistics,
   type IpraStatistics,
@@ -91,13 +92,13 @@ export async function generateCode(
   print: (mf: MFunction) => PrintedFunction,
   finished: (phase: CodegenPhase) => void = () => {},
 ): Promise<GeneratedCode> {
-  const { decisions, executions, statistics } = await allocateAndDecide(job, compilers);
+  const { decisions, executions, works, statistics } = await allocateAndDecide(job, compilers);
   finished("compile");
   await compilers.complete(decisions);
   finished("complete");
   const remarks = Remarks.wantedBy(job.options.passes);
   let outlined = nothingOutlined;
-  const steps = programSteps(job, decisions, executions, remarks, (report) => {
+  const steps = programSteps(job, decisions, { executions, works }, remarks, (report) => {
     outlined = report;
   });
   const code = steps.length > 0 ? await takeProgramSteps(steps, job, compilers) : null;
@@ -131,7 +132,7 @@ async function allocateAndDecide(
 function programSteps(
   { module, options }: CodegenJob,
   { aligned }: Decisions,
-  executions: Float64Array,
+  { executions, works }: Pick<Decided, "executions" | "works">,
   remarks: Remarks | null,
   outlined: (report: OutlineReport) => void,
 ): ProgramStep[] {
@@ -149,10 +150,14 @@ function programSteps(
       const reached = numbering.calleeOf(extra.callee, extra.calleeSet);
       return reached === undefined || aligned[reached] === 1;
     };
+    const workOf: ProgramTime["workOf"] = (callee, calleeSet) => {
+      const reached = numbering.calleeOf(callee, calleeSet);
+      return reached === undefined ? callWork : works[reached]!;
+    };
     const outlining = {
       ...outline,
       sharedUnwind,
-      time: { sizeTime, executions },
+      time: { sizeTime, executions, workOf },
       remarks: remarks?.wants(outlineRemarks) === true ? remarks : null,
     };
     const run = (code: ProgramCode): void => outlined(outlineCode(code, outlining, alignedCall, isTaken));
@@ -227,6 +232,8 @@ interface Decided {
   readonly decisions: Decisions;
   /** Estimated, of each function, by number. */
   readonly executions: Float64Array;
+  /** Instructions that a call executes, estimated, of functions and sets of callees. */
+  readonly works: Float64Array;
   readonly statistics: IpraStatistics;
 }
 
@@ -290,5 +297,5 @@ function decide(
     aligned: doesIpra(options, "alignment") ? alignmentNeeds(all) : new Uint8Array(all.length).fill(1),
   };
   const statistics = ipraStatistics(facts, saves, changedBy, plan.indirect, registers);
-  return { decisions, executions, statistics };
+  return { decisions, executions, works: worksOf(all), statistics };
 }

@@ -5,6 +5,7 @@
  */
 
 import type { IndirectCalls } from "../../analysis/function-pointers/index.js";
+import { bareCall, callWork } from "../../analysis/loop-shares.js";
 import type { Func } from "../../ir/module.js";
 import { AskedConvention } from "../asked-conventions.js";
 import { changesUnseen } from "../ipra/added-code.js";
@@ -30,6 +31,8 @@ export interface FunctionFacts {
   readonly returns: boolean;
   /** Calls of functions of the program. */
   readonly calls: readonly CallFacts[];
+  /** Instructions that one execution takes, estimated: with those of unknown code that it calls, without those of `calls`. */
+  readonly work: number;
   /** Bytes count before executions. */
   readonly forSize: boolean;
   /** It relies by itself on the stack being aligned as the ABI says, on entry. */
@@ -71,12 +74,14 @@ export function gatherFacts(
     mf.incomingBytes > 0 ||
     mf.slots.some((s) => s.kind === "incoming");
   const reserved = frame.reserved(mf);
+  let work = mf.blocks.reduce((sum, { insts, frequency }) => sum + insts.length * frequency, bareCall);
   const calls: CallFacts[] = [];
   for (const { callee, calleeSet, liveAcross, tail, frequency } of usage.calls) {
     const reached = numbering.calleeOf(callee, calleeSet);
     if (reached === undefined) {
       written = union(written, registers.callClobbers);
       aligned = true;
+      work += callWork * frequency;
     } else
       calls.push({
         callee: reached,
@@ -99,7 +104,7 @@ export function gatherFacts(
         });
   // An exception leaves a function too: only `nounwind` makes "never returns" final.
   const returns = usage.returns || isNaked || !fn.attributes.fn.has("nounwind");
-  return { facts: { written, returns, calls, aligned, forSize }, frequencies, lost };
+  return { facts: { written, returns, calls, work, aligned, forSize }, frequencies, lost };
 }
 
 /**
@@ -116,6 +121,7 @@ export function setFacts({ sets }: IndirectCalls, callClobbers: RegisterSet): Fu
       tail: true,
       frequency: 1 / members.length,
     })),
+    work: unknown ? callWork : 0,
     aligned: unknown,
     forSize: true,
   }));

@@ -1,6 +1,7 @@
 /** Who saves which callee-saved registers: the facts of the program put to `ipra/save-placement.ts`. */
 
 import { callFrequencies } from "../../analysis/call-frequency.js";
+import { callWorks } from "../../analysis/call-work.js";
 import { placeSaves, type SavePlan, type SavingFunction } from "../ipra/save-placement.js";
 import { intersect, noRegisters } from "../register-set.js";
 import type { TargetRegisters } from "../target.js";
@@ -9,6 +10,10 @@ import type { FunctionFacts } from "./facts.js";
 /** Estimated executions of functions and sets of callees. @param open 1: unknown code may enter it */
 export const executionsOf = (facts: readonly FunctionFacts[], open: Uint8Array): Float64Array =>
   callFrequencies(facts.map((f, i) => ({ open: open[i] === 1, calls: f.calls })));
+
+/** Instructions that a call of each function or set of callees executes, estimated. */
+export const worksOf = (facts: readonly FunctionFacts[]): Float64Array =>
+  callWorks(facts.map(({ work, calls }) => ({ ownWork: work, calls })));
 
 /**
  * Decides for the whole program.

@@ -19,6 +19,7 @@
  */
 
 import { timeBytes } from "../../analysis/heat.js";
+import { bareCall } from "../../analysis/loop-shares.js";
 import type { CloneMap } from "../../ir/clone.js";
 import type { CallInst } from "../../ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../../ir/module.js";
@@ -26,7 +27,7 @@ import type { Value } from "../../ir/values.js";
 import { callGraph } from "../../pass/analyses.js";
 import { type ComponentPass, type ComponentWalk, isForSize, type ProgramContext } from "../../pass/pass.js";
 import { placeOfOrigin } from "../../pass/remarks.js";
-import { bareCall, type FunctionTimes, functionTimes, workOfCall } from "../heat.js";
+import { type FunctionTimes, functionTimes, workOfCall } from "../heat.js";
 import type { InlineAdvisor } from "./advisor.js";
 import { ArgumentBounds } from "./argument-bounds.js";
 import { ArgumentSlots } from "./argument-slots.js";
