@@ -10,7 +10,9 @@
  * branch lists all its destinations.
  */
 
+import { endUnreachable, removeBlocks } from "../ir/cfg-edit.js";
 import { dropRecords } from "../ir/debug-reconcile.js";
+import type { Editor } from "../ir/editor.js";
 import { type Block, makeInst, Op } from "../ir/instructions.js";
 import { raw } from "../ir/raw.js";
 import { voidType } from "../ir/types.js";
@@ -46,6 +48,23 @@ function dropEdges(block: Block, reached: Uint8Array): void {
 /** Nothing is left of it but the label. */
 const isLabel = ({ addressTaken, insts }: Block): boolean =>
   addressTaken && insts.length === 1 && insts[0]!.op === Op.Unreachable;
+
+/** Blocks that no path reaches, but for labels that are nothing else. Numbers the blocks. */
+export function unreachedBlocks(blocks: readonly Block[]): Block[] {
+  const reached = reachedBlocks(blocks);
+  return blocks.filter((block) => reached[block.id] === 0 && !isLabel(block));
+}
+
+/** Removes them from a body that is edited. */
+export function removeUnreached(editor: Editor): void {
+  const unreached = unreachedBlocks(editor.body.blocks);
+  if (unreached.length === 0) return;
+  for (const block of unreached) if (block.addressTaken) endUnreachable(editor, block.insts[0]!);
+  removeBlocks(
+    editor,
+    unreached.filter((block) => !block.addressTaken),
+  );
+}
 
 export const unreachableBlocks: FunctionPass = {
   name: "unreachable-blocks",

@@ -61,6 +61,7 @@ import { dse } from "../opt/dse.js";
 import { foldBranches } from "../opt/fold-branches.js";
 import { gvn } from "../opt/gvn/index.js";
 import { hoistSink } from "../opt/hoist-sink.js";
+import { jumpThreading } from "../opt/jump-threading.js";
 import { licm } from "../opt/licm/index.js";
 import { loopDeletion } from "../opt/loop-deletion.js";
 import { loopUnroll } from "../opt/loop-unroll/index.js";
@@ -104,6 +105,8 @@ const simplification: readonly Step<ComponentPass | FunctionPass>[] = [
   may(sroa),
   // First and last: branches that constants decide, and those that what is between decides.
   may(simplifyCfg),
+  // What calls brought in tells how it went, and what follows asks. What came with it is one value below.
+  ifChanged(jumpThreading),
   // What calls brought in checks numbers that have bounds here. Values that were variables have none before `sroa`.
   ifChanged(sccp),
   // Before what finds equal what rounds share. For speed.

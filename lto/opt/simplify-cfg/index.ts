@@ -16,14 +16,14 @@
  * `unreachable` where control would have got there and nobody sees it.
  * Breaks if: a call that may return or not counts as one that goes on.
  */
-import { endUnreachable, removeBlocks, removePhiEntry } from "../../ir/cfg-edit.js";
+import { removePhiEntry } from "../../ir/cfg-edit.js";
 import { recordsIn } from "../../ir/debug-records.js";
 import type { Editor } from "../../ir/editor.js";
-import { type Block, type BodyView, Op } from "../../ir/instructions.js";
+import type { Block } from "../../ir/instructions.js";
 import type { Origins } from "../../ir/origins.js";
 import { useCounts } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
-import { reachedBlocks } from "../unreachable-blocks.js";
+import { removeUnreached, unreachedBlocks } from "../unreachable-blocks.js";
 import { foldPhis, forwardEmpty, mergeBlocks } from "./blocks.js";
 import { type Edit, EditedGraph, type Graph, type Plan, type Rule, ViewedGraph } from "./graph.js";
 import { makeSelects } from "./selects.js";
@@ -51,7 +51,7 @@ export const simplifyCfg: FunctionPass = {
   run(fn, context) {
     if (fn.attributes.fn.has("naked")) return false;
     const view = context.view();
-    if (unreachedBlocks(view).length === 0) {
+    if (unreachedBlocks(view.blocks).length === 0) {
       const seen = new ViewedGraph(fn, context.goal, view, () => context.ofBody(useCounts, view));
       if (!view.blocks.some((block) => planFor(block, seen) !== null)) return false;
     }
@@ -71,14 +71,6 @@ function planFor(block: Block, graph: Graph): Plan | null {
   }
   return null;
 }
-
-/** Blocks that no path reaches, but for labels that are nothing else. Numbers the blocks. */
-function unreachedBlocks({ blocks }: BodyView): Block[] {
-  const reached = reachedBlocks(blocks);
-  return blocks.filter((block) => reached[block.id] === 0 && !isLabel(block));
-}
-const isLabel = ({ addressTaken, insts }: Block): boolean =>
-  addressTaken && insts.length === 1 && insts[0]!.op === Op.Unreachable;
 
 const mostSweeps = 16;
 /** A limit for rules that follow each other around an endless loop. */
@@ -133,12 +125,6 @@ class Sweeper implements Edit {
     if (dead.size > 0) editor.dropBlocks((block) => dead.has(block));
     dead.clear();
     editor.sweep();
-    const unreached = unreachedBlocks(editor.body);
-    if (unreached.length === 0) return;
-    for (const block of unreached) if (block.addressTaken) endUnreachable(editor, block.insts[0]!);
-    removeBlocks(
-      editor,
-      unreached.filter((block) => !block.addressTaken),
-    );
+    removeUnreached(editor);
   }
 }
