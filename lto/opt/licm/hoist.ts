@@ -2,7 +2,8 @@
  * Finds what loops compute anew in each round.
  *
  * What is cheap in itself (addresses, casts, comparisons that a branch is made of) moves only if something that is not
- * needs it. Outer loops come first: what moves before one is outside of all in it.
+ * needs it, or, of sign extensions, if nothing else in the loop needs what they extend: a register holds the one or the
+ * other. Outer loops come first: what moves before one is outside of all in it.
  */
 import { type Inst, isCall, isPlainAccess, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
@@ -82,6 +83,7 @@ export class Hoisting {
       this.isWanted[inst.id] = 1;
       for (const operand of inst.operands) this.want(operand);
     }
+    for (const cast of this.extensionsInPlace()) this.isWanted[cast.id] = 1;
     const hoists: Hoist[] = [];
     for (const inst of movable)
       if (this.isWanted[inst.id] === 1)
@@ -92,6 +94,33 @@ export class Hoisting {
           isLoad: inst.op === Op.Load,
         });
     return hoists;
+  }
+
+  /** Sign extensions that take no register more outside: of what only they use in loops. */
+  private extensionsInPlace(): Inst[] {
+    const waiting = this.movable.filter((inst) => inst.op === Op.SExt && this.isWanted[inst.id] === 0);
+    if (waiting.length === 0) return [];
+    const moving = new Set(waiting);
+    const needed = new Set<Value>();
+    for (const { blocks } of this.loops.all)
+      for (const { insts } of blocks)
+        for (const inst of insts) {
+          if (moving.has(inst) || this.isWanted[inst.id] === 1) continue;
+          for (const operand of inst.operands) needed.add(operand);
+        }
+    return waiting.filter((cast) => {
+      const value = cast.operands[0]!;
+      // What is computed in the loop stays there.
+      return (
+        !needed.has(value) &&
+        this.isFixed(value, this.loops.all[this.target[cast.id]!]!) &&
+        !this.isLeft(value)
+      );
+    });
+  }
+  /** It could move, and does not. */
+  private isLeft(value: Value): boolean {
+    return value.valueKind === "inst" && this.target[value.id] !== notMoving && this.isWanted[value.id] === 0;
   }
 
   /** Whether a loop can have a block before it. */
