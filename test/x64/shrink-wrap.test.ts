@@ -296,7 +296,7 @@ describe("shrink-wrapped functions", () => {
   test("compute what they did, keep the ABI and unwind from everywhere", () => {
     const complaints: string[] = [];
     let wrapped = 0;
-    for (let seed = 1; seed <= 3000; seed++) {
+    for (let seed = 1; seed <= 4000; seed++) {
       const made = randomFunction(seed);
       const args = [seed % 2, seed % 3, seed % 5].map((n) => n * 7);
       try {
@@ -345,6 +345,23 @@ describe("a path without frame", () => {
     expect(finish(mf, writes)).toBe(true);
     expect(pushesFor(mf, 0)).toBe(0);
     expect(pushesFor(mf, 7)).toBe(1);
+  });
+
+  test("is an early exit before a loop that is left in three places", () => {
+    const mf = newFunction();
+    const [start, loop, found, next, out] = newBlocks(mf, 5) as [MBlock, MBlock, MBlock, MBlock, MBlock];
+    entry(start, RDI, RSI);
+    start.insts.push(copy(8, RBX, RDI), copy(8, R12, RSI));
+    branch(start, RBX, out, loop);
+    branch(loop, R12, found, next);
+    jump(found, out);
+    call(mf, next);
+    next.insts.push(copy(8, RBX, RAX));
+    branch(next, RBX, out, loop);
+    ret(out);
+    expect(finish(mf, withRegister(writes, R12))).toBe(true);
+    expect(pushesFor(mf, 0)).toBe(0);
+    expect(pushesFor(mf, 7)).toBe(2);
   });
 
   test("ends in a tail call", () => {

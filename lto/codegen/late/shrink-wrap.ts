@@ -28,6 +28,7 @@ import { hasRegister, overlaps, type RegisterSet } from "../register-set.js";
 import { type FramePlan, leavesFunction, OpFact } from "../target.js";
 import { AvailableCopies } from "./available-copies.js";
 import { blockPositions } from "./block-frequency.js";
+import { edgeBounds, edgeFrequencies } from "./edge-frequency.js";
 
 /** The choice for one function; a function without one has its frame from entry to exit. */
 export interface ShrinkWrapRegion {
@@ -43,6 +44,8 @@ export interface ShrinkWrapRegion {
 const unit = 2 ** 20;
 /** Functions with more blocks keep their frame at the entry: the cut, or finishing twice, would cost too much. */
 const blockLimit = { speed: 600, size: 100, minsize: 100, none: 0 } as const;
+/** Where a frame comes and goes at several places is more code: it has to save a share of what frames cost. */
+const worthwhile = 15 / 16;
 /** What a jump to a block in an edge costs, in instructions. */
 const splitCost = 0.5;
 
@@ -251,6 +254,7 @@ function cut(
   const sink = network.addNode();
   for (let b = 0; b < blocks.length; b++) network.addNode();
   const capacity = (executions: number): number => Math.round(Math.min(executions * unit, infinite / 2));
+  const ofEdges = (mf.goal === "speed" ? edgeFrequencies : edgeBounds)(blocks, positions, frequencies);
   let plain = capacity(prologue);
   network.addEdge(source, 2 + node[0]!, capacity(prologue));
   blocks.forEach((block, b) => {
@@ -262,33 +266,25 @@ function cut(
       network.addEdge(source, here, cost);
       plain += cost;
     }
-    for (const succ of block.succs) {
+    block.succs.forEach((succ, k) => {
       const s = positions[succ.id]!;
       const there = 2 + node[s]!;
-      if (here === there) continue;
+      if (here === there) return;
       if (isRigid(block, succ, facts)) {
         network.addEdge(here, there, infinite);
         network.addEdge(there, here, infinite);
-        continue;
+        return;
       }
-      // Without profile the lesser of both ends bounds the edge.
-      const executions = edgeFrequency(block, b, succ, s, frequencies);
+      const executions = ofEdges[b]![k]!;
       const split = block.succs.length > 1 && succ.preds.length > 1 ? splitCost : 0;
       network.addEdge(here, there, capacity(executions * (prologue + split)));
       network.addEdge(there, here, capacity(executions * (epilogue + split)));
-    }
+    });
   });
   const total = network.maximize(source, sink);
-  if (total >= plain) return null;
+  if (total >= plain * (mf.goal === "speed" ? worthwhile : 1)) return null;
   const withFrame = network.reaches(sink);
   const framed = new Uint8Array(positions.length);
   for (let b = 0; b < blocks.length; b++) framed[blocks[b]!.id] = withFrame[2 + node[b]!]!;
   return framed[blocks[0]!.id] === 1 ? null : framed;
-}
-
-/** Executions of an edge: what its ends allow. */
-function edgeFrequency(from: MBlock, f: number, to: MBlock, t: number, frequencies: Float64Array): number {
-  if (from.succs.length === 1) return frequencies[f]!;
-  if (to.preds.length === 1) return frequencies[t]!;
-  return Math.min(frequencies[f]! / 2, frequencies[t]!);
 }
