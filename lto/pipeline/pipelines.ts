@@ -18,6 +18,7 @@ import { expandAtomicsPass } from "../codegen/lowering/expand-atomics.js";
 import { expandSelectsPass } from "../codegen/lowering/expand-selects.js";
 import { guardCallees } from "../codegen/lowering/guard-callees.js";
 import { guardEntries } from "../codegen/lowering/guard-entries.js";
+import { lateIncrements } from "../codegen/lowering/late-increments.js";
 import { legalize } from "../codegen/lowering/legalize-pass.js";
 import { returnedArgumentPropagation } from "../codegen/lowering/returned-argument-propagation.js";
 import { sink } from "../codegen/lowering/sink.js";
@@ -236,6 +237,8 @@ const lowering: readonly LoweringStep[] = [
   must(splitEdges),
   // Last: what only a phi needs on one way is computed on the edge.
   may(sink),
+  // After what moves computations out of loops. Addresses that it makes selection folds.
+  may(lateIncrements),
   // After all that folds constants. For size.
   may(equalityPropagation),
   // Last: what looks at addresses would not see through what it puts between them and their pointers.
