@@ -23,6 +23,7 @@
  * Breaks if: a use is taken for one that comes before the new place, or an index is extended, which the sum might wrap under.
  */
 import { estimatedFrequencies } from "../../analysis/branch-probability.js";
+import { predecessorLists } from "../../analysis/cfg.js";
 import type { DominatorTree } from "../../analysis/dominators.js";
 import type { LoopNest } from "../../analysis/loop-nest.js";
 import type { DataLayout } from "../../ir/data-layout.js";
@@ -87,6 +88,7 @@ class Increments {
   addresses = 0;
   private readonly uses = new Map<Inst, Use[]>();
   private readonly frequencies: Float64Array;
+  private readonly predecessors: readonly (readonly number[])[];
 
   constructor(
     private readonly body: Body,
@@ -95,6 +97,7 @@ class Increments {
     private readonly tree: DominatorTree,
     private readonly layout: DataLayout,
   ) {
+    this.predecessors = predecessorLists(successors);
     this.frequencies = estimatedFrequencies(body.blocks, successors, nest);
     for (const block of body.blocks) for (const inst of block.insts) this.note(inst, block);
   }
@@ -148,9 +151,14 @@ class Increments {
   /** @param addresses uses that are to be made of the phi. @returns whether it could be done */
   private moveTo(phi: Inst, sum: Inst, addresses: readonly Use[]): boolean {
     const others = this.usesOf(sum).filter((use) => !addresses.includes(use));
-    const place = this.placeFor(sum, others);
-    if (place === null || this.isNeededAfter(phi, sum, place, phi.parent!)) return false;
-    if (this.anyAfter(addresses, place, phi.parent!)) return false;
+    const isRight = (place: Place | null): place is Place =>
+      place !== null &&
+      !this.isNeededAfter(phi, sum, place, phi.parent!) &&
+      !this.anyAfter(addresses, place, phi.parent!);
+    // With code on the edge back the loop would end in a jump more.
+    const ahead = this.placeFor(sum, others, true);
+    const place = isRight(ahead) ? ahead : this.placeFor(sum, others, false);
+    if (!isRight(place)) return false;
     for (const use of addresses) this.makeOf(phi, sum, use);
     const { insts } = raw(sum.parent!);
     insts.splice(insts.indexOf(sum), 1);
@@ -162,12 +170,15 @@ class Increments {
     return true;
   }
 
-  /** As late as the uses allow; null: where it is now, or more often. */
-  private placeFor(sum: Inst, uses: readonly Use[]): Place | null {
+  /**
+   * As late as the uses allow; null: where it is now, or more often.
+   * @param isAhead in front of a branch whose edge leads to the use, not on the edge
+   */
+  private placeFor(sum: Inst, uses: readonly Use[], isAhead: boolean): Place | null {
     const { idom } = this.tree;
     let at = -1;
     for (const { block } of uses) {
-      let other = block.id;
+      let other = (isAhead ? this.startOf(block) : block).id;
       if (at < 0) at = other;
       while (!this.tree.dominates(at, other)) at = idom[at]!;
       while (!this.tree.dominates(at, other)) other = idom[other]!;
@@ -185,6 +196,13 @@ class Increments {
       if (use.block === block && use.user.op !== Op.Phi) index = Math.min(index, insts.indexOf(use.user));
     if (block === own && index <= insts.indexOf(sum) + 1) return null;
     return { block, before: insts[index]! };
+  }
+
+  /** Of an edge that has a block for itself, the start; other blocks as they are. */
+  private startOf(block: Block): Block {
+    if (block.insts.length > 1) return block;
+    const before = this.predecessors[block.id]!;
+    return before.length === 1 ? this.body.blocks[before[0]!]! : block;
   }
 
   /** Whether something but the sum needs the old value, or what addresses make of it, from a place on. */
