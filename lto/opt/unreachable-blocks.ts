@@ -19,7 +19,7 @@ import { voidType } from "../ir/types.js";
 import type { FunctionPass } from "../pass/pass.js";
 
 /** 1 for the blocks that a path from the entry reaches. Numbers the blocks. */
-export function reachedBlocks(blocks: readonly Block[]): Uint8Array {
+function reachedBlocks(blocks: readonly Block[]): Uint8Array {
   for (let b = 0; b < blocks.length; b++) blocks[b]!.id = b;
   const reached = new Uint8Array(blocks.length);
   const work: Block[] = [blocks[0]!];
