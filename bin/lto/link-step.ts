@@ -73,7 +73,7 @@ export async function linkInputs(
       message: `cannot find entry symbol ${given.entry}; all visible definitions stay`,
     });
   for (const diagnostic of diagnostics) diagnose(diagnostic);
-  for (const name of options.exportsToCheck)
+  for (const name of options.export)
     if (!/[*?[\\]/.test(name) && !symbols.get(name)?.isDefined)
       diagnose({ severity: "warning", message: `--export ${name}: nothing defines it` });
   if (module === null) throw new LinkError(diagnostics);
@@ -131,14 +131,18 @@ async function rootsOf(
   read: ReadFile,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   const { rootReasons } = await import("../../lto/link/root-reasons.js");
-  const lists = options.exportList.map((file) => ({
-    from: `--export-list ${file}`,
-    patterns: parseExportList(textOfBytes(read(file)), file),
-  }));
+  const lists = (option: string, files: readonly string[]) =>
+    files.map((file) => ({
+      from: `${option} ${file}`,
+      patterns: parseExportList(textOfBytes(read(file)), file),
+    }));
   const told = [
     { from: "--export", patterns: options.export },
     { from: "--undefined", patterns: options.undefined },
-    ...lists,
+    { from: "--export-dynamic-symbol", patterns: options.exportDynamicSymbol },
+    ...lists("--export-list", options.exportList),
+    ...lists("--export-dynamic-symbol-list", options.exportDynamicSymbolList),
+    ...lists("--dynamic-list", options.dynamicList),
   ];
   return rootReasons(module, symbols, given, told);
 }
@@ -263,7 +267,12 @@ function linkOptions(options: DriverOptions, read: ReadFile): LinkOptions {
   const textOf = (file: string): string => textOfBytes(read(file));
   // One name that is no UTF-8 makes the whole file such; of the others each is what it is elsewhere.
   const alone = (name: string): string => textOfBytes(bytesOfText(name));
-  const listed = options.exportList.flatMap((file) => parseExportList(textOf(file), file).map(alone));
+  const listed = (files: readonly string[]): string[] =>
+    files.flatMap((file) => parseExportList(textOf(file), file).map(alone));
+  const replaceable = [
+    ...options.exportDynamicSymbol,
+    ...listed([...options.exportDynamicSymbolList, ...options.dynamicList]),
+  ];
   const scripts = options.versionScript.map((file) => parseVersionScript(textOf(file), file));
   const symbols = scriptSymbols(options, textOf);
   return {
@@ -274,11 +283,12 @@ function linkOptions(options: DriverOptions, read: ReadFile): LinkOptions {
     requireMain: noUndefined && !shared && !relocatable,
     noUndefined: noUndefined && !relocatable,
     allowMultipleDefinition: options.allowMultipleDefinition,
-    exports: [...options.export, ...listed],
+    exports: [...options.export, ...listed(options.exportList), ...replaceable],
     undefined: [...options.undefined, ...symbols.mentioned.map(alone)],
     undefinedGlobs: options.undefinedGlob,
     exportDynamic: options.exportDynamic,
-    symbolicFunctions: options.symbolicFunctions,
+    symbolicFunctions: options.symbolicFunctions || options.dynamicList.length > 0,
+    replaceable,
     excludeLibs: options.excludeLibs,
     wholeProgramVisibility: options.ltoWholeProgramVisibility,
     wrap: options.wrap,

@@ -100,6 +100,11 @@ export interface LinkOptions {
   readonly exportDynamic: boolean;
   /** Functions of a shared library are not replaced at load time for those that are in it (the linker's -Bsymbolic-functions). */
   readonly symbolicFunctions?: boolean;
+  /**
+   * Globs of definitions of a shared library that are there to be replaced at load time, whatever else is not (--dynamic-list,
+   * --export-dynamic-symbol).
+   */
+  readonly replaceable?: readonly string[];
   /** `f` → references to f go to __wrap_f, and those to __real_f go to f. */
   readonly wrap: readonly string[];
   /** Symbols that the system linker gives a value of its own, whatever defines them (--defsym, scripts). */

@@ -53,6 +53,26 @@ export function hideExcluded(
       }
 }
 
+/**
+ * Says of what a shared library shows whether those in it reach it whatever else is loaded. By default they go through the linker's
+ * table, and passes may nevertheless read bodies, as compilers do that were not asked for -fsemantic-interposition. What is listed as
+ * replaceable gets weak linkage, so that nothing is concluded from it: its own library has to take whatever is loaded in its place.
+ * The linker, given the same options, binds what is left to go through it.
+ *
+ * Definitions of which all are alike (weak_odr) can be read whichever runs.
+ * Sources: GNU ld's manual, "Command-line Options"; lld, computeIsPreemptible; LLVM, GlobalValue::isInterposable.
+ */
+function bindInLibrary(globals: readonly GlobalValue[], options: LinkOptions): void {
+  const isListed = compilePatterns(options.replaceable ?? []);
+  for (const global of globals) {
+    if (global.isDeclaration || global.linkage !== "external") continue;
+    if (global.visibility === "default" && isListed(global.name)) {
+      global.linkage = "weak";
+      global.dsoLocal = false;
+    } else if (options.symbolicFunctions === true && global.kind === "function") global.dsoLocal = true;
+  }
+}
+
 /** Makes local what may be; changes linkages of the module's globals in place. */
 export function internalize(
   module: Module,
@@ -107,11 +127,7 @@ export function internalize(
       global.dsoLocal = true;
     }
   }
-  // The linker, given the same option, binds what is left to go through it.
-  if (options.output === "shared" && options.symbolicFunctions === true)
-    for (const global of candidates)
-      if (global.kind === "function" && !global.isDeclaration && global.linkage === "external")
-        global.dsoLocal = true;
+  if (options.output === "shared") bindInLibrary(candidates, options);
   // Locals of a group without a kept member leave it too.
   for (const global of module.globals)
     if (global.comdat !== null && !keptGroups.has(global.comdat)) global.comdat = null;
