@@ -8,6 +8,7 @@ import type { Steps } from "../../lto/ir/steps.js";
 import {
   isLibraryCallOfLlvm,
   isReplaceable,
+  isRoutine,
   type LinkResult,
   linkModules,
   type ModuleSummary,
@@ -19,7 +20,7 @@ import { placeOfOrigin, placeOfSubprogram, type SourcePlace } from "../../lto/pa
 import { targetOf } from "../../lto/targets.js";
 import { isTarget } from "../../lto/targets-by-triple.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
-import { DefaultLibraries, namesLibraries } from "./default-libraries.js";
+import { DefaultLibraries, namesCompilersLibrary, namesLibraries } from "./default-libraries.js";
 import { type DriverOptions, embeddedIrPolicy } from "./driver-options.js";
 import { InputErrors, LinkError, throwAny } from "./errors.js";
 import { otherMachines, type ReadFile, type ReplaceFile, readInputFile, readOperand } from "./inputs.js";
@@ -262,6 +263,16 @@ function mentionOf({ defaultLibs, libc, stdlibxx, inputs }: DriverOptions): Pick
   return { mention: (name) => libraries.mention(name) };
 }
 
+/** Which run-time routines go where no code calls them: with all libraries among the inputs, nobody else does. */
+function droppableRoutines(options: DriverOptions): Pick<LinkOptions, "droppable"> {
+  const { codegen, emit, defaultLibs, inputs } = options;
+  if (codegen === "llvm" || (emit !== "asm" && emit !== "elf" && emit !== "machine")) return {};
+  // The compiler's own need not be among them.
+  const isComplete = !defaultLibs && namesCompilersLibrary(inputs);
+  if (defaultLibs && !namesLibraries(inputs)) return {};
+  return { droppable: (name) => isRoutine(name, isComplete) };
+}
+
 function linkOptions(options: DriverOptions, read: ReadFile): LinkOptions {
   const { shared, relocatable, noUndefined } = options;
   const textOf = (file: string): string => textOfBytes(read(file));
@@ -299,6 +310,7 @@ function linkOptions(options: DriverOptions, read: ReadFile): LinkOptions {
     keepOrigins: options.sizeReport !== null || options.passes.verifyEach,
     keepDebug: !options.stripDebug,
     ...mentionOf(options),
+    ...droppableRoutines(options),
     ...(scripts.length === 0
       ? {}
       : {

@@ -113,6 +113,11 @@ export interface LinkOptions {
   readonly keptSections?: readonly string[];
   /** Names of definitions that whoever generates the code may call. */
   readonly callable?: (name: string) => boolean;
+  /**
+   * Names of definitions that only code calls (`isRoutine`): they are dropped where neither IR, nor code generation for it, nor an
+   * input calls them. Absent: all runtime symbols stay.
+   */
+  readonly droppable?: (name: string) => boolean;
   /** What libraries mention that the result will be linked with, although they are no inputs. */
   readonly mention?: (name: string) => Mention;
   /** 0: no limit. */

@@ -3,7 +3,7 @@
  * later passes know all of their users.
  *
  * What stays: the entry, exports, what native code or module asm mentions, members of `llvm.used`, and
- * routines that code generation may call on its own. A comdat group that has one such member stays whole
+ * routines that code generation may call on its own; those that only code calls are listed as such (`Module.routines`). A comdat group that has one such member stays whole
  * (its members are kept or discarded together by the system linker); the others lose their comdat.
  * Without an entry the world is open: only hidden symbols become local; a relocatable output changes nothing.
  * Requires: merged module, complete symbol table. After it, a non-local definition is a root.
@@ -89,12 +89,13 @@ export function internalize(
   ]);
 
   const isKept = compilePatterns(options.keptSections ?? []);
+  const isDroppable = (name: string): boolean => closed && options.droppable?.(name) === true;
   const mustStay = (global: GlobalValue): boolean =>
     global.name === options.entry ||
     global.name === options.startsAt ||
     pinned.has(global) ||
     (symbols.get(global.name)?.usedOutside ?? false) ||
-    isRuntimeSymbol(global.name) ||
+    (isRuntimeSymbol(global.name) && !isDroppable(global.name)) ||
     options.callable?.(global.name) === true ||
     ("section" in global && global.section !== "" && isKept(global.section)) ||
     isExported(global.name);
@@ -111,6 +112,11 @@ export function internalize(
     (global) => !global.isLocal && !isReference(global) && global.linkage !== "appending",
   );
   const kept = new Set(candidates.filter(keeps));
+  for (const global of candidates)
+    if (!kept.has(global) && isRuntimeSymbol(global.name) && isDroppable(global.name)) {
+      kept.add(global);
+      module.routines.add(global);
+    }
   for (const global of kept) {
     const comdat = comdatOf(global);
     if (comdat !== null) keptGroups.add(comdat);
@@ -119,8 +125,9 @@ export function internalize(
     const comdat = comdatOf(global);
     if (kept.has(global)) {
       // Required by name, so it may not vanish for lack of users in the IR.
-      if (mustStay(global) && global.linkage === "linkonce") global.linkage = "weak";
-      if (mustStay(global) && global.linkage === "linkonce_odr") global.linkage = "weak_odr";
+      const isNeeded = module.routines.has(global) || mustStay(global);
+      if (isNeeded && global.linkage === "linkonce") global.linkage = "weak";
+      if (isNeeded && global.linkage === "linkonce_odr") global.linkage = "weak_odr";
     } else if (comdat === null || !keptGroups.has(comdat)) {
       global.linkage = "internal";
       global.visibility = "default";
