@@ -3,7 +3,7 @@
  * and nothing else mentions them (`Module.routines`).
  *
  * Names are rather too many than too few: they go by words of intrinsics' names and by types, not by what the machine has an
- * instruction for. What calls them is codegen/legalize and the selection of copies; test/codegen/routines.test.ts has all of it say
+ * instruction for. What calls them is codegen/legalize and the selection of copies; test/legalize/routines.test.ts has all of it say
  * which names it asks for.
  *
  * Mathematics and the environment of floating point are asked for by intrinsics alone, which passes make none of: their absence is
@@ -94,27 +94,42 @@ function suffixesIn(type: Type): readonly string[] {
   return suffix === undefined ? type.elements.flatMap(suffixesIn) : [suffix];
 }
 
+/** What leaves a frame on the way of an exception. */
+export const unwindingRoutine = "_Unwind_Resume";
+
 /** The routines of a module, for those who follow what mentions what. */
 export class Routines {
-  private readonly byName = new Map<string, GlobalValue>();
+  /** What stays for a call of each name. */
+  private readonly byName = new Map<string, readonly GlobalValue[]>();
+  private readonly definitions = new Set<GlobalValue>();
+  /** Those that operations may ask for. */
+  private readonly ofLaterCalls = new Set<GlobalValue>();
   private readonly known = new Map<Type, boolean>();
 
   constructor({ globals, routines }: Pick<Module, "globals" | "routines">) {
-    if (routines.size > 0)
-      for (const global of globals) if (routines.has(global)) this.byName.set(global.name, global);
+    if (routines.size === 0) return;
+    const present = new Set(globals);
+    for (const [name, listed] of routines) {
+      const definitions = listed.filter((definition) => present.has(definition));
+      this.byName.set(name, definitions);
+      for (const definition of definitions) {
+        this.definitions.add(definition);
+        if (!finalAtLink.has(name)) this.ofLaterCalls.add(definition);
+      }
+    }
   }
 
   get count(): number {
-    return this.byName.size;
+    return this.definitions.size;
+  }
+
+  has(global: GlobalValue): boolean {
+    return this.definitions.has(global);
   }
 
   /** Whether it is one that goes if no intrinsic asks for it, though operations were not looked at. */
   isFinalAtLink(global: GlobalValue): boolean {
-    return finalAtLink.has(global.name) && this.has(global);
-  }
-
-  has(global: GlobalValue): boolean {
-    return this.byName.get(global.name) === global;
+    return this.has(global) && !this.ofLaterCalls.has(global);
   }
 
   /** Shows what calls of a function may become, if that is an intrinsic. */
@@ -136,6 +151,7 @@ export class Routines {
       for (const inst of insts) {
         if (inst.op === Op.FRem)
           for (const suffix of suffixesIn(inst.type)) this.show(remainder + suffix, show);
+        else if (inst.op === Op.Resume) this.show(unwindingRoutine, show);
         isWide ||= this.isWide(inst.type) || inst.operands.some(({ type }) => this.isWide(type));
       }
     if (isWide) this.showCompilers(show);
@@ -148,13 +164,18 @@ export class Routines {
   }
 
   private show(name: string, show: (routine: GlobalValue) => void): void {
-    const routine = this.byName.get(name);
-    if (routine !== undefined) show(routine);
+    for (const routine of this.byName.get(name) ?? []) show(routine);
   }
 
   /** libgcc's and compiler-rt's. */
   private showCompilers(show: (routine: GlobalValue) => void): void {
-    for (const [name, routine] of this.byName)
-      if (!finalAtLink.has(name) && !memory.has(name) && !name.startsWith(remainder)) show(routine);
+    for (const name of this.byName.keys())
+      if (
+        !finalAtLink.has(name) &&
+        !memory.has(name) &&
+        !name.startsWith(remainder) &&
+        name !== unwindingRoutine
+      )
+        this.show(name, show);
   }
 }

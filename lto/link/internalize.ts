@@ -11,7 +11,7 @@
 import { type Comdat, type GlobalValue, isReference, type Module } from "../ir/module.js";
 import { compilePatterns, compileVersions } from "./exports.js";
 import type { LinkOptions } from "./input.js";
-import { comdatOf } from "./resolve.js";
+import { comdatOf, type Resolution } from "./resolve.js";
 import { isRuntimeSymbol } from "./runtime-symbols.js";
 import type { LinkSymbol } from "./symbol-table.js";
 
@@ -73,12 +73,16 @@ function bindInLibrary(globals: readonly GlobalValue[], options: LinkOptions): v
   }
 }
 
-/** Makes local what may be; changes linkages of the module's globals in place. */
+/**
+ * Makes local what may be; changes linkages of the module's globals in place.
+ * @param unloaded as resolving found it
+ */
 export function internalize(
   module: Module,
   symbols: ReadonlyMap<string, LinkSymbol>,
   pinned: ReadonlySet<GlobalValue>,
   options: LinkOptions,
+  unloaded: Resolution["unloaded"] = new Map(),
 ): void {
   if (options.output === "relocatable") return;
   const closed = isClosedWorld(symbols, options);
@@ -112,10 +116,20 @@ export function internalize(
     (global) => !global.isLocal && !isReference(global) && global.linkage !== "appending",
   );
   const kept = new Set(candidates.filter(keeps));
+  const routines = new Map<string, GlobalValue>();
   for (const global of candidates)
     if (!kept.has(global) && isRuntimeSymbol(global.name) && isDroppable(global.name)) {
       kept.add(global);
-      module.routines.add(global);
+      routines.set(global.name, global);
+      module.routines.set(global.name, [global]);
+    }
+  for (const [name, mentioned] of unloaded)
+    for (const definition of mentioned) {
+      const routine = routines.get(definition);
+      if (routine === undefined) continue;
+      const listed = module.routines.get(name);
+      if (listed === undefined) module.routines.set(name, [routine]);
+      else if (!listed.includes(routine)) listed.push(routine);
     }
   for (const global of kept) {
     const comdat = comdatOf(global);
@@ -125,7 +139,7 @@ export function internalize(
     const comdat = comdatOf(global);
     if (kept.has(global)) {
       // Required by name, so it may not vanish for lack of users in the IR.
-      const isNeeded = module.routines.has(global) || mustStay(global);
+      const isNeeded = routines.get(global.name) === global || mustStay(global);
       if (isNeeded && global.linkage === "linkonce") global.linkage = "weak";
       if (isNeeded && global.linkage === "linkonce_odr") global.linkage = "weak_odr";
     } else if (comdat === null || !keptGroups.has(comdat)) {

@@ -46,7 +46,7 @@ function unasked(module: Module, names: ReadonlySet<string>): string[] {
   const definitions = [...names].map((name) => new Func(name, functionType(voidType, [])));
   for (const definition of definitions) {
     module.globals.push(definition);
-    module.routines.add(definition);
+    module.routines.set(definition.name, [definition]);
   }
   const routines = new Routines(module);
   const mentioned = (global: GlobalValue, show: (other: GlobalValue) => void): void => {

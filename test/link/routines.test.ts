@@ -80,11 +80,21 @@ describe("at the link", () => {
     ).toEqual([...asked, "floor"].sort());
   });
 
-  it("a member that native code of a library would need is asked for by that", () => {
-    const unwinder = archive(
+  it("what a library's own routine would need stays for those calls that would load it", () => {
+    const routines = archive(
       native("unwind.o", [symbol("_Unwind_Resume"), symbol("cos", { defined: false })]),
+      native("tan.o", [symbol("tan"), symbol("reduce", { defined: false })]),
+      native("reduce.o", [symbol("reduce"), symbol("floor", { defined: false })]),
+      native("start.o", [symbol("__libc_start_main"), symbol("sin", { defined: false })]),
     );
-    expect(left(main(""), droppable, unwinder)).toEqual([...asked, "cos"].sort());
+    // Exceptions are operations, tangents are not; start-up code always runs.
+    const always = [...asked, "cos", "sin", "sin_help"].sort();
+    expect(left(main(""), droppable, routines)).toEqual(always);
+    const tangent = main("call float @llvm.tan.f32(float 1.0)", "declare float @llvm.tan.f32(float)\n");
+    expect(left(tangent, droppable, routines)).toEqual(always);
+    expect(left(tangent.replaceAll("float", "double").replace("f32", "f64"), droppable, routines)).toEqual(
+      [...always, "floor"].sort(),
+    );
   });
 });
 
@@ -196,6 +206,43 @@ describe("in programs", () => {
       expect(text.split("\n").filter((name) => name !== "" && name !== "main")).toEqual(
         [...always, ...expected].sort(),
       );
+    }
+  });
+
+  it("what leaving frames needs stays where frames are left", async () => {
+    writeFileSync(
+      path("unwind.c"),
+      "void abort(void), sin(void);\nvoid _Unwind_Resume(void *p) { if (p) abort(); else sin(); }\n",
+    );
+    execFileSync("cc", ["-w", "-c", path("unwind.c"), "-o", path("unwind.o")]);
+    execFileSync("cp", [path("libc.a"), path("libown.a")]);
+    execFileSync("rm", ["-f", path("libgcc.a")]);
+    execFileSync("ar", ["rcs", path("libgcc.a"), path("unwind.o")]);
+    const source = (end: string): string => `declare void @f()
+declare i32 @personality(...)
+define i32 @main() personality ptr @personality {
+  invoke void @f() to label %on unwind label %off
+on:
+  ret i32 0
+off:
+  %e = landingpad { ptr, i32 } cleanup
+  ${end}
+}
+`;
+    for (const [end, expected] of [
+      ["ret i32 1", []],
+      ["resume { ptr, i32 } %e", ["abort", "sin"]],
+    ] as const) {
+      writeFileSync(path("leave.ll"), source(end));
+      const args = [path("leave.ll"), path("libown.a"), path("libgcc.a"), "--no-default-libs", "-O2"];
+      expect((await tscLto([...args, "-o", path("leave.s")], { cwd: folder, env: {} })).err).toBe("");
+      execFileSync("cc", ["-c", path("leave.s"), "-o", path("leave.o")]);
+      const text = execFileSync("nm", ["-j", "--defined-only", "--extern-only", path("leave.o")], {
+        encoding: "utf8",
+      });
+      expect(
+        text.split("\n").filter((name) => name !== "" && name !== "main" && !name.startsWith("DW.ref")),
+      ).toEqual([...always, ...expected].sort());
     }
   });
 });

@@ -96,7 +96,8 @@ function newRunner(module: Module | null): PassRunner {
 }
 
 function runOnModule(module: Module, { passes: named, goal, addresses, routines }: Directions): Outcome {
-  for (const global of module.globals) if (routines.includes(global.name)) module.routines.add(global);
+  for (const global of module.globals)
+    if (routines.includes(global.name)) module.routines.set(global.name, [global]);
   const stages = named.map((pass): Stage => {
     if (pass.level === "module") return onModule(may(pass));
     return pass.level === "component" ? bottomUp(may(pass)) : onFunctions(may(pass));
