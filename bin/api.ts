@@ -73,7 +73,6 @@ type CommandOptions = Partial<
     | "inputs"
     | "output"
     | "entryGiven"
-    | "exportsToCheck"
     | "asksForMore"
     | "stackTrace"
     | "passes"

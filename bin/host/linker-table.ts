@@ -190,10 +190,15 @@ const forBoth: readonly LinkerOption[] = [
   both("no-pie", "a program for fixed addresses", () => ["--relocation-model", "static"]),
   both("export-dynamic E", "every visible definition stays", () => ["--export-dynamic"]),
   both("export-dynamic-symbol <symbol>", "a definition stays", (value) => ["--export-dynamic-symbol", value]),
-  both("dynamic-list export-dynamic-symbol-list <file>", "definitions of a list stay", (value) => [
-    "--export-list",
+  both("export-dynamic-symbol-list <file>", "definitions of a list stay", (value) => [
+    "--export-dynamic-symbol-list",
     value,
   ]),
+  both(
+    "dynamic-list <file>",
+    "the same; other functions of a shared library are not replaceable",
+    (value) => ["--dynamic-list", value],
+  ),
   both(
     "Bsymbolic Bsymbolic-functions",
     "functions of a shared library are not replaceable for those in it",

@@ -1,5 +1,5 @@
 /** Linkers that link what tsc-lto made: which program one is, and what it knows. */
-import { mkdirSync, realpathSync, symlinkSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { InputError } from "../../lto/ir/errors.js";
 import type { Host } from "./host.js";
@@ -64,10 +64,34 @@ function besideOf(program: string | null, onPath: readonly string[], host: Host)
   return file === undefined || !isProgram(file) ? [] : [dirname(realpathSync(file))];
 }
 
-/** Words by which GCC calls a linker, whatever its name: it looks for `ld` in a folder. @param directory for the folder */
+/**
+ * Words by which GCC calls a linker, whatever its name: it looks for `ld` in a folder. A script may ask a compiler which linker to
+ * call in the end (musl's `ld.musl-clang`), and would be told of itself, since GCC hands its folders on.
+ * @param directory for the folder
+ */
 export function wordsForGcc(linker: string, directory: string): string[] {
   const folder = join(directory, "linker");
   mkdirSync(folder, { recursive: true });
-  symlinkSync(linker, join(folder, "ld"));
+  const file = join(folder, "ld");
+  if (isScript(linker)) {
+    const quoted = `'${linker.replaceAll("'", "'\\''")}'`;
+    writeFileSync(file, `#!/bin/sh\nunset COMPILER_PATH\nexec ${quoted} "$@"\n`, { mode: 0o755 });
+  } else symlinkSync(linker, file);
   return [`-B${folder}`];
+}
+
+/** A program that cannot be read is none. */
+function isScript(file: string): boolean {
+  let descriptor: number;
+  try {
+    descriptor = openSync(file, "r");
+  } catch {
+    return false;
+  }
+  const start = Buffer.alloc(2);
+  try {
+    return readSync(descriptor, start) === 2 && start.toString("latin1") === "#!";
+  } finally {
+    closeSync(descriptor);
+  }
 }

@@ -165,6 +165,13 @@ export function namesLibraries(inputs: readonly Operand[]): boolean {
   );
 }
 
+/** Whether the library of a compiler's own routines is among the inputs. */
+export function namesCompilersLibrary(inputs: readonly Operand[]): boolean {
+  return inputs.some(({ name, isLibrary }) =>
+    isLibrary ? name === "gcc" : /^(?:libgcc|libclang_rt\.builtins[-\w]*)\.a$/.test(basename(name)),
+  );
+}
+
 let ownLibraries: readonly string[] | null = null;
 
 /** A library that this process has loaded. */

@@ -13,8 +13,6 @@ export interface DriverOptions extends OptionValues {
   readonly libraryPath: readonly string[];
   /** The entry was asked for, so that its absence is worth a word. */
   readonly entryGiven: boolean;
-  /** What a user of the command named to be kept, so that its absence is worth a word. */
-  readonly exportsToCheck: readonly string[];
   readonly noUndefined: boolean;
   /** Options ask for more than the output: checks, reports, other forms. */
   readonly asksForMore: boolean;

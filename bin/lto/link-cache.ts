@@ -87,7 +87,8 @@ export class LinkCache {
         for (const path of isLibrary ? realFiles(findLibrary(operand, options.libraryPath)) : [name])
           contents.push(basename(path), this.inputs.read(path));
     }
-    for (const path of [...options.exportList, ...options.versionScript, ...options.script])
+    const { exportList, exportDynamicSymbolList, dynamicList, versionScript, script } = options;
+    for (const path of [exportList, exportDynamicSymbolList, dynamicList, versionScript, script].flat())
       contents.push(path, this.inputs.read(path));
     this.inputs.seal();
     if (options.defaultLibs && !namesLibraries(inputs)) contents.push(new DefaultLibraries().identity());

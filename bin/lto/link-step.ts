@@ -8,6 +8,7 @@ import type { Steps } from "../../lto/ir/steps.js";
 import {
   isLibraryCallOfLlvm,
   isReplaceable,
+  isRoutine,
   type LinkResult,
   linkModules,
   type ModuleSummary,
@@ -19,7 +20,7 @@ import { placeOfOrigin, placeOfSubprogram, type SourcePlace } from "../../lto/pa
 import { targetOf } from "../../lto/targets.js";
 import { isTarget } from "../../lto/targets-by-triple.js";
 import { verifyModule } from "../../lto/verify/verifier.js";
-import { DefaultLibraries, namesLibraries } from "./default-libraries.js";
+import { DefaultLibraries, namesCompilersLibrary, namesLibraries } from "./default-libraries.js";
 import { type DriverOptions, embeddedIrPolicy } from "./driver-options.js";
 import { InputErrors, LinkError, throwAny } from "./errors.js";
 import { otherMachines, type ReadFile, type ReplaceFile, readInputFile, readOperand } from "./inputs.js";
@@ -73,7 +74,7 @@ export async function linkInputs(
       message: `cannot find entry symbol ${given.entry}; all visible definitions stay`,
     });
   for (const diagnostic of diagnostics) diagnose(diagnostic);
-  for (const name of options.exportsToCheck)
+  for (const name of options.export)
     if (!/[*?[\\]/.test(name) && !symbols.get(name)?.isDefined)
       diagnose({ severity: "warning", message: `--export ${name}: nothing defines it` });
   if (module === null) throw new LinkError(diagnostics);
@@ -131,14 +132,18 @@ async function rootsOf(
   read: ReadFile,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   const { rootReasons } = await import("../../lto/link/root-reasons.js");
-  const lists = options.exportList.map((file) => ({
-    from: `--export-list ${file}`,
-    patterns: parseExportList(textOfBytes(read(file)), file),
-  }));
+  const lists = (option: string, files: readonly string[]) =>
+    files.map((file) => ({
+      from: `${option} ${file}`,
+      patterns: parseExportList(textOfBytes(read(file)), file),
+    }));
   const told = [
     { from: "--export", patterns: options.export },
     { from: "--undefined", patterns: options.undefined },
-    ...lists,
+    { from: "--export-dynamic-symbol", patterns: options.exportDynamicSymbol },
+    ...lists("--export-list", options.exportList),
+    ...lists("--export-dynamic-symbol-list", options.exportDynamicSymbolList),
+    ...lists("--dynamic-list", options.dynamicList),
   ];
   return rootReasons(module, symbols, given, told);
 }
@@ -258,12 +263,27 @@ function mentionOf({ defaultLibs, libc, stdlibxx, inputs }: DriverOptions): Pick
   return { mention: (name) => libraries.mention(name) };
 }
 
+/** Which run-time routines go where no code calls them: with all libraries among the inputs, nobody else does. */
+function droppableRoutines(options: DriverOptions): Pick<LinkOptions, "droppable"> {
+  const { codegen, emit, defaultLibs, inputs } = options;
+  if (codegen === "llvm" || (emit !== "asm" && emit !== "elf" && emit !== "machine")) return {};
+  // The compiler's own need not be among them.
+  const isComplete = !defaultLibs && namesCompilersLibrary(inputs);
+  if (defaultLibs && !namesLibraries(inputs)) return {};
+  return { droppable: (name) => isRoutine(name, isComplete) };
+}
+
 function linkOptions(options: DriverOptions, read: ReadFile): LinkOptions {
   const { shared, relocatable, noUndefined } = options;
   const textOf = (file: string): string => textOfBytes(read(file));
   // One name that is no UTF-8 makes the whole file such; of the others each is what it is elsewhere.
   const alone = (name: string): string => textOfBytes(bytesOfText(name));
-  const listed = options.exportList.flatMap((file) => parseExportList(textOf(file), file).map(alone));
+  const listed = (files: readonly string[]): string[] =>
+    files.flatMap((file) => parseExportList(textOf(file), file).map(alone));
+  const replaceable = [
+    ...options.exportDynamicSymbol,
+    ...listed([...options.exportDynamicSymbolList, ...options.dynamicList]),
+  ];
   const scripts = options.versionScript.map((file) => parseVersionScript(textOf(file), file));
   const symbols = scriptSymbols(options, textOf);
   return {
@@ -274,11 +294,12 @@ function linkOptions(options: DriverOptions, read: ReadFile): LinkOptions {
     requireMain: noUndefined && !shared && !relocatable,
     noUndefined: noUndefined && !relocatable,
     allowMultipleDefinition: options.allowMultipleDefinition,
-    exports: [...options.export, ...listed],
+    exports: [...options.export, ...listed(options.exportList), ...replaceable],
     undefined: [...options.undefined, ...symbols.mentioned.map(alone)],
     undefinedGlobs: options.undefinedGlob,
     exportDynamic: options.exportDynamic,
-    symbolicFunctions: options.symbolicFunctions,
+    symbolicFunctions: options.symbolicFunctions || options.dynamicList.length > 0,
+    replaceable,
     excludeLibs: options.excludeLibs,
     wholeProgramVisibility: options.ltoWholeProgramVisibility,
     wrap: options.wrap,
@@ -289,6 +310,7 @@ function linkOptions(options: DriverOptions, read: ReadFile): LinkOptions {
     keepOrigins: options.sizeReport !== null || options.passes.verifyEach,
     keepDebug: !options.stripDebug,
     ...mentionOf(options),
+    ...droppableRoutines(options),
     ...(scripts.length === 0
       ? {}
       : {

@@ -233,11 +233,19 @@ const symbols = {
   rows: {
     entry: everyday(word("-e, --entry <symbol>", "where the program starts", "main")),
     export: everyday(list("--export <symbol>", "keep this definition visible; may be a glob")),
-    exportDynamicSymbol: spelling(
-      list("--export-dynamic-symbol <symbol>", "the same, without a warning where nothing defines it"),
-    ),
     exportList: list("--export-list <file>", "as --export, for each line of the file"),
-    dynamicList: spelling(list("--dynamic-list <file>", "the same")),
+    exportDynamicSymbol: list(
+      "--export-dynamic-symbol <symbol>",
+      "as --export, without a warning where nothing defines it; a shared library's own code may get another definition",
+    ),
+    exportDynamicSymbolList: list(
+      "--export-dynamic-symbol-list <file>",
+      "as --export-dynamic-symbol, for each line of the file",
+    ),
+    dynamicList: list(
+      "--dynamic-list <file>",
+      "the same, and functions of a shared library that are not listed are as with --symbolic-functions",
+    ),
     undefined: list("-u, --undefined <symbol>", "take this symbol as referenced"),
     undefinedGlob: list(
       "--undefined-glob <pattern>",

@@ -8,16 +8,7 @@ import { OptionError } from "./errors.js";
 import { messageNames, optionRows } from "./option-table.js";
 
 /** Options that are about the command itself, or have another form in a program. */
-const commandOnly = new Set<string>([
-  ...messageNames,
-  "output",
-  "z",
-  "version",
-  "mllvm",
-  "stackTrace",
-  "dynamicList",
-  "exportDynamicSymbol",
-]);
+const commandOnly = new Set<string>([...messageNames, "output", "z", "version", "mllvm", "stackTrace"]);
 
 /** The parser's option for a key; undefined: there is none. */
 function optionOf(command: Command, key: string): Option | undefined {

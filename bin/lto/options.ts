@@ -128,7 +128,7 @@ function driverOptions(
   set: PassSet,
 ): DriverOptions {
   const isElf = command.getOptionValue("emit") === "elf";
-  const { z, dynamicList, exportDynamicSymbol, mllvm, ...values } = rowValues(command);
+  const { z, mllvm, ...values } = rowValues(command);
   const effort = values.effort ?? (values.level === "O1" ? "fast" : "full");
   const roundsGiven = command.getOptionValueSource("outlineRounds") === "cli";
   return {
@@ -137,9 +137,6 @@ function driverOptions(
     libraryPath,
     output: isElf && command.getOptionValueSource("o") === "default" ? "a.o" : values.output,
     entryGiven: command.getOptionValueSource("entry") === "cli",
-    exportList: [...values.exportList, ...dynamicList],
-    export: [...values.export, ...exportDynamicSymbol],
-    exportsToCheck: values.export,
     noUndefined: z.includes("defs"),
     allowMultipleDefinition: values.allowMultipleDefinition || z.includes("muldefs"),
     ipra: mllvm.ipra ?? values.ipra,

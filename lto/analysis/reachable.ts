@@ -2,13 +2,15 @@
  * Which globals are reachable from outside of the module.
  *
  * Roots are non-local definitions that may not be discarded, appending lists (constructors, destructors, used
- * lists), pinned globals, and what lies in a section whose bounds (`__start_SEC`, `__stop_SEC`) are mentioned.
+ * lists), pinned globals, and what lies in a section whose bounds (`__start_SEC`, `__stop_SEC`) are mentioned. Run-time
+ * routines that stay for code generation to call (`Module.routines`) are roots as far as nobody has looked at what asks for them.
  * From there liveness goes through bodies, initialisers, aliasees, resolvers and personalities, and a comdat group
  * lives as a whole. Linear in globals and mentions.
  * Requires: names and linkages final.
  */
 import type { Comdat, GlobalValue, Module } from "../ir/module.js";
 import type { Steps } from "../ir/steps.js";
+import { Routines } from "./routines.js";
 
 /** Whether a definition must be emitted even if nothing in the module mentions it. */
 function isRoot(global: GlobalValue): boolean {
@@ -25,11 +27,15 @@ function isRoot(global: GlobalValue): boolean {
 
 const bounds = /^__(?:start|stop)_([A-Za-z_]\w*)$/;
 
-/** @param mentioned shows each global that one mentions */
+/**
+ * @param mentioned shows each global that one mentions; with `routines`, also routines that a function's operations ask for
+ * @param routines given: what it does not show is not asked for
+ */
 export function* reachableGlobals(
   module: Module,
   pinned: ReadonlySet<GlobalValue>,
   mentioned: (by: GlobalValue, show: (global: GlobalValue) => void) => void,
+  routines: Routines | null = null,
 ): Steps<Set<GlobalValue>> {
   const groups = new Map<Comdat, GlobalValue[]>();
   const sections = new Map<string, GlobalValue[]>();
@@ -51,9 +57,13 @@ export function* reachableGlobals(
     live.add(global);
     work.push(global);
   };
-  for (const global of module.globals) if (isRoot(global) || pinned.has(global)) mark(global);
+  const asked = routines ?? new Routines(module);
+  const stays = (global: GlobalValue): boolean =>
+    isRoot(global) && (routines === null ? !asked.isFinalAtLink(global) : !asked.has(global));
+  for (const global of module.globals) if (stays(global) || pinned.has(global)) mark(global);
   for (let global = work.pop(); global !== undefined; global = work.pop()) {
     mentioned(global, mark);
+    if (asked.count > 0) asked.ofIntrinsic(global, mark);
     if (global.comdat !== null) for (const member of groups.get(global.comdat)!) mark(member);
     const section = bounds.exec(global.name)?.[1];
     if (section !== undefined) for (const member of sections.get(section) ?? []) mark(member);

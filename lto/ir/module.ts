@@ -345,6 +345,11 @@ export class Module {
    * code may enter them, whatever becomes of the IR that mentions them.
    */
   readonly pinned = new Set<GlobalValue>();
+  /**
+   * Of a linked module, by the name of a run-time routine: definitions that stay only as long as code generation may call it
+   * (analysis/routines.ts), its own, or what a library's routine of that name needs. Unknown code may enter them.
+   */
+  readonly routines = new Map<string, GlobalValue[]>();
   /** Where its code comes from, and of a linked module its globals; null: nobody wants to know, or nothing says so. */
   origins: Origins | null = null;
   /** Of a linked module of several: the sources of each, and which of them a definition is from. */

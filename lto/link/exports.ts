@@ -3,13 +3,17 @@ import { InputError } from "../ir/errors.js";
 import type { VersionScript } from "./input.js";
 
 /**
- * The patterns of an export list file: one name or glob a line, `#` starts a comment; a trailing `;` and
- * the `{ … };` around a dynamic list are accepted.
+ * The patterns of an export list file: one name or glob a line, `#` starts a comment; a trailing `;`, C's comments and
+ * the `{ … };` around a dynamic list are accepted. What a list names of C++ by its source may be any of its names.
  * @throws InputError on a line that is neither
  */
 export function parseExportList(text: string, file: string): string[] {
   const patterns: string[] = [];
-  text.split("\n").forEach((line, index) => {
+  const plain = text
+    .replace(/\/\*[\s\S]*?\*\//g, linesOf)
+    .replace(/\bextern\s+"C\+\+"\s*\{[^{}]*\}/g, (list) => `;_Z*;${linesOf(list)}`)
+    .replace(/\bextern\s+"C"\s*(?=\{)/g, linesOf);
+  plain.split("\n").forEach((line, index) => {
     for (const raw of line.replace(/#.*/, "").split(/[;{}]/)) {
       const word = raw.trim().replace(/^"(.*)"$/, "$1");
       if (word === "") continue;
@@ -19,6 +23,9 @@ export function parseExportList(text: string, file: string): string[] {
   });
   return patterns;
 }
+
+/** As many line ends as a text has, so that errors name lines. */
+const linesOf = (text: string): string => ` ${text.replace(/[^\n]/g, "")}`;
 
 /**
  * The globs of a version script (GNU ld's manual, "VERSION Command"); names of versions do not matter here.

@@ -7,4 +7,4 @@ export * from "./input.js";
 export { isReplaceable, standardMention } from "./library-names.js";
 export { type LinkResult, linkModules } from "./link.js";
 export { readLinkerScript } from "./linker-script.js";
-export { isLibraryCallOfLlvm, RUNTIME_SYMBOLS } from "./runtime-symbols.js";
+export { isLibraryCallOfLlvm, isRoutine, RUNTIME_SYMBOLS } from "./runtime-symbols.js";

@@ -100,6 +100,11 @@ export interface LinkOptions {
   readonly exportDynamic: boolean;
   /** Functions of a shared library are not replaced at load time for those that are in it (the linker's -Bsymbolic-functions). */
   readonly symbolicFunctions?: boolean;
+  /**
+   * Globs of definitions of a shared library that are there to be replaced at load time, whatever else is not (--dynamic-list,
+   * --export-dynamic-symbol).
+   */
+  readonly replaceable?: readonly string[];
   /** `f` → references to f go to __wrap_f, and those to __real_f go to f. */
   readonly wrap: readonly string[];
   /** Symbols that the system linker gives a value of its own, whatever defines them (--defsym, scripts). */
@@ -108,6 +113,11 @@ export interface LinkOptions {
   readonly keptSections?: readonly string[];
   /** Names of definitions that whoever generates the code may call. */
   readonly callable?: (name: string) => boolean;
+  /**
+   * Names of definitions that only code calls (`isRoutine`): they are dropped where neither IR, nor code generation for it, nor an
+   * input calls them. Absent: all runtime symbols stay.
+   */
+  readonly droppable?: (name: string) => boolean;
   /** What libraries mention that the result will be linked with, although they are no inputs. */
   readonly mention?: (name: string) => Mention;
   /** 0: no limit. */

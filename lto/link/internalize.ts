@@ -3,7 +3,7 @@
  * later passes know all of their users.
  *
  * What stays: the entry, exports, what native code or module asm mentions, members of `llvm.used`, and
- * routines that code generation may call on its own. A comdat group that has one such member stays whole
+ * routines that code generation may call on its own; those that only code calls are listed as such (`Module.routines`). A comdat group that has one such member stays whole
  * (its members are kept or discarded together by the system linker); the others lose their comdat.
  * Without an entry the world is open: only hidden symbols become local; a relocatable output changes nothing.
  * Requires: merged module, complete symbol table. After it, a non-local definition is a root.
@@ -11,7 +11,7 @@
 import { type Comdat, type GlobalValue, isReference, type Module } from "../ir/module.js";
 import { compilePatterns, compileVersions } from "./exports.js";
 import type { LinkOptions } from "./input.js";
-import { comdatOf } from "./resolve.js";
+import { comdatOf, type Resolution } from "./resolve.js";
 import { isRuntimeSymbol } from "./runtime-symbols.js";
 import type { LinkSymbol } from "./symbol-table.js";
 
@@ -53,12 +53,36 @@ export function hideExcluded(
       }
 }
 
-/** Makes local what may be; changes linkages of the module's globals in place. */
+/**
+ * Says of what a shared library shows whether those in it reach it whatever else is loaded. By default they go through the linker's
+ * table, and passes may nevertheless read bodies, as compilers do that were not asked for -fsemantic-interposition. What is listed as
+ * replaceable gets weak linkage, so that nothing is concluded from it: its own library has to take whatever is loaded in its place.
+ * The linker, given the same options, binds what is left to go through it.
+ *
+ * Definitions of which all are alike (weak_odr) can be read whichever runs.
+ * Sources: GNU ld's manual, "Command-line Options"; lld, computeIsPreemptible; LLVM, GlobalValue::isInterposable.
+ */
+function bindInLibrary(globals: readonly GlobalValue[], options: LinkOptions): void {
+  const isListed = compilePatterns(options.replaceable ?? []);
+  for (const global of globals) {
+    if (global.isDeclaration || global.linkage !== "external") continue;
+    if (global.visibility === "default" && isListed(global.name)) {
+      global.linkage = "weak";
+      global.dsoLocal = false;
+    } else if (options.symbolicFunctions === true && global.kind === "function") global.dsoLocal = true;
+  }
+}
+
+/**
+ * Makes local what may be; changes linkages of the module's globals in place.
+ * @param unloaded as resolving found it
+ */
 export function internalize(
   module: Module,
   symbols: ReadonlyMap<string, LinkSymbol>,
   pinned: ReadonlySet<GlobalValue>,
   options: LinkOptions,
+  unloaded: Resolution["unloaded"] = new Map(),
 ): void {
   if (options.output === "relocatable") return;
   const closed = isClosedWorld(symbols, options);
@@ -69,12 +93,13 @@ export function internalize(
   ]);
 
   const isKept = compilePatterns(options.keptSections ?? []);
+  const isDroppable = (name: string): boolean => closed && options.droppable?.(name) === true;
   const mustStay = (global: GlobalValue): boolean =>
     global.name === options.entry ||
     global.name === options.startsAt ||
     pinned.has(global) ||
     (symbols.get(global.name)?.usedOutside ?? false) ||
-    isRuntimeSymbol(global.name) ||
+    (isRuntimeSymbol(global.name) && !isDroppable(global.name)) ||
     options.callable?.(global.name) === true ||
     ("section" in global && global.section !== "" && isKept(global.section)) ||
     isExported(global.name);
@@ -91,6 +116,21 @@ export function internalize(
     (global) => !global.isLocal && !isReference(global) && global.linkage !== "appending",
   );
   const kept = new Set(candidates.filter(keeps));
+  const routines = new Map<string, GlobalValue>();
+  for (const global of candidates)
+    if (!kept.has(global) && isRuntimeSymbol(global.name) && isDroppable(global.name)) {
+      kept.add(global);
+      routines.set(global.name, global);
+      module.routines.set(global.name, [global]);
+    }
+  for (const [name, mentioned] of unloaded)
+    for (const definition of mentioned) {
+      const routine = routines.get(definition);
+      if (routine === undefined) continue;
+      const listed = module.routines.get(name);
+      if (listed === undefined) module.routines.set(name, [routine]);
+      else if (!listed.includes(routine)) listed.push(routine);
+    }
   for (const global of kept) {
     const comdat = comdatOf(global);
     if (comdat !== null) keptGroups.add(comdat);
@@ -99,19 +139,16 @@ export function internalize(
     const comdat = comdatOf(global);
     if (kept.has(global)) {
       // Required by name, so it may not vanish for lack of users in the IR.
-      if (mustStay(global) && global.linkage === "linkonce") global.linkage = "weak";
-      if (mustStay(global) && global.linkage === "linkonce_odr") global.linkage = "weak_odr";
+      const isNeeded = routines.get(global.name) === global || mustStay(global);
+      if (isNeeded && global.linkage === "linkonce") global.linkage = "weak";
+      if (isNeeded && global.linkage === "linkonce_odr") global.linkage = "weak_odr";
     } else if (comdat === null || !keptGroups.has(comdat)) {
       global.linkage = "internal";
       global.visibility = "default";
       global.dsoLocal = true;
     }
   }
-  // The linker, given the same option, binds what is left to go through it.
-  if (options.output === "shared" && options.symbolicFunctions === true)
-    for (const global of candidates)
-      if (global.kind === "function" && !global.isDeclaration && global.linkage === "external")
-        global.dsoLocal = true;
+  if (options.output === "shared") bindInLibrary(candidates, options);
   // Locals of a group without a kept member leave it too.
   for (const global of module.globals)
     if (global.comdat !== null && !keptGroups.has(global.comdat)) global.comdat = null;

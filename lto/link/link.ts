@@ -80,7 +80,7 @@ export function* linkModules(
   // With conflicts unresolved, what follows would be about some other program.
   if (diagnostics.hasErrors) return failed();
   hideExcluded(module, places.fileOf, options.excludeLibs ?? []);
-  internalize(module, symbols, merged.pinned, options);
+  internalize(module, symbols, merged.pinned, options, resolution.unloaded);
   module.isPartial = options.output === "relocatable";
   if (options.wholeProgramVisibility && !module.isPartial) showWholeProgram(module);
   const facts = new LinkedFacts(merged);

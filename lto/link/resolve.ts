@@ -8,6 +8,7 @@
  */
 
 import { baseObject } from "../analysis/references.js";
+import { unwindingRoutine } from "../analysis/routines.js";
 import type { Comdat, GlobalValue, Module } from "../ir/module.js";
 import type { Diagnostics } from "./diagnostics.js";
 import { compilePatterns } from "./exports.js";
@@ -33,6 +34,11 @@ export interface Resolution {
   readonly symbols: ReadonlyMap<string, LinkSymbol>;
   /** Lazy members that were loaded. */
   readonly extracted: readonly LazyMember[];
+  /**
+   * By the name of a run-time routine: droppable names that native members mention which only a call of it that code generation makes
+   * would load.
+   */
+  readonly unloaded: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
 /** The comdat of a global; an alias belongs to that of what it names. */
@@ -89,6 +95,8 @@ class Resolver {
   private readonly pending: Pending[] = [];
   private readonly wrapped: ReadonlySet<string>;
   private readonly versions = new SymbolVersions();
+  /** Members that are only looked at. */
+  private readonly unloadedInputs = new Map<LazyMember, NativeInput | null>();
 
   constructor(
     private readonly options: LinkOptions,
@@ -129,9 +137,9 @@ class Resolver {
       const symbol = this.symbols.get(name);
       if (symbol?.state === "lazy" && !symbol.member!.isNative) this.require(name);
     }
-    this.openToUnloaded();
+    const unloaded = this.openToUnloaded();
     this.openToLibraries();
-    return { files: this.files, symbols: this.symbols, extracted: [...this.extracted] };
+    return { files: this.files, symbols: this.symbols, extracted: [...this.extracted], unloaded };
   }
 
   /** Those of fixed names, then those of families as far as somebody knows them. */
@@ -144,22 +152,52 @@ class Resolver {
 
   /**
    * What code generation and the C library's start-up code mention may load native members that nothing else does: those
-   * the system linker finds, and what they mention stays.
+   * the system linker finds, and what they mention stays. What can be dropped stays for those calls only that load the member, where it
+   * will be known whether there are any.
    */
-  private openToUnloaded(): void {
-    const names = [...this.runtimeSymbols(), ...startUp];
-    const seen = new Set(this.extracted);
+  private openToUnloaded(): Map<string, Set<string>> {
+    const { droppable } = this.options;
+    const unloaded = new Map<string, Set<string>>();
+    for (const root of [...this.runtimeSymbols(), ...startUp]) {
+      const isSeen = droppable !== undefined && (root === unwindingRoutine || droppable(root));
+      for (const { input, mentioned } of this.mentionedBehind(root))
+        if (!isSeen || !droppable(mentioned)) this.open(this.symbols.get(mentioned), input.file);
+        else {
+          this.symbols.get(mentioned)?.constrainUnnamedAddr("none");
+          const names = unloaded.get(root);
+          if (names === undefined) unloaded.set(root, new Set([mentioned]));
+          else names.add(mentioned);
+        }
+    }
+    return unloaded;
+  }
+
+  /** What native members mention that a reference to a name would load. */
+  private *mentionedBehind(root: string): Generator<{ input: NativeInput; mentioned: string }> {
+    const names = [root];
+    const seen = new Set<LazyMember>();
     for (let name = names.pop(); name !== undefined; name = names.pop()) {
       const symbol = this.symbols.get(name);
-      if (symbol?.state !== "lazy" || !symbol.member!.isNative || seen.has(symbol.member!)) continue;
-      seen.add(symbol.member!);
-      const input = symbol.member!.load();
-      if (input.kind !== "native") continue;
+      if (symbol?.state !== "lazy") continue;
+      const member = symbol.member!;
+      if (!member.isNative || this.extracted.has(member) || seen.has(member)) continue;
+      seen.add(member);
+      const input = this.unloadedInput(member);
+      if (input === null) continue;
       for (const { name: mentioned, defined } of input.symbols) {
-        this.open(this.symbols.get(mentioned), input.file);
+        yield { input, mentioned };
         if (!defined) names.push(mentioned);
       }
     }
+  }
+
+  private unloadedInput(member: LazyMember): NativeInput | null {
+    let input = this.unloadedInputs.get(member);
+    if (input === undefined) {
+      const loaded = member.load();
+      this.unloadedInputs.set(member, (input = loaded.kind === "native" ? loaded : null));
+    }
+    return input;
   }
 
   /**

@@ -7,15 +7,8 @@
  * Names: ISO C (memory, mathematics, the floating-point environment), libgcc's and compiler-rt's integer and floating-point routines, the
  * stack protector's, and those of compiler-rt's interfaces.
  */
-const mathematics = [
-  "sqrt fmod pow powi exp exp2 exp10 log log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh sincos",
-  "floor ceil trunc rint nearbyint round roundeven lround llround lrint llrint fma fmin fmax fminimum fmaximum",
-  "fdim copysign fabs ldexp frexp modf",
-]
-  .join(" ")
-  .split(" ");
+import { environmentRoutines, mathRoutines } from "../analysis/routines.js";
 
-const environment = "fegetenv fesetenv fegetmode fesetmode".split(" ");
 const memory = "memcpy memmove memset memcmp bcmp bzero mempcpy strlen".split(" ");
 
 /** Suffixed families: integer widths s (32), d (64), t (128); floating widths s, d, x, t. */
@@ -83,8 +76,8 @@ export const isRuntimeSymbol = (name: string): boolean => RUNTIME_SYMBOLS.has(na
 
 export const RUNTIME_SYMBOLS: ReadonlySet<string> = new Set([
   ...memory,
-  ...environment,
-  ...mathematics.flatMap((name) => [name, `${name}f`, `${name}l`]),
+  ...environmentRoutines,
+  ...mathRoutines,
   ...compilerRuntime,
   ...atomics,
   ...atomicArithmetic,
@@ -92,6 +85,21 @@ export const RUNTIME_SYMBOLS: ReadonlySet<string> = new Set([
   ...system,
   ...instrumentation,
 ]);
+
+/** What may be asked for without any code of the program's that says so. */
+const others: ReadonlySet<string> = new Set([
+  ...system.filter((name) => name !== "abort"),
+  ...instrumentation,
+]);
+/** What compilers' own libraries call of the C library. */
+const calledByCompilers: ReadonlySet<string> = new Set([...memory, "abort"]);
+
+/**
+ * Whether a runtime symbol is a routine that is called by code alone, so that a program whose code does not call it can do without.
+ * @param isComplete all that the program is linked with is among its inputs, also the compiler's libraries
+ */
+export const isRoutine = (name: string, isComplete: boolean): boolean =>
+  isRuntimeSymbol(name) && !others.has(name) && (isComplete || !calledByCompilers.has(name));
 
 /**
  * Functions of the C library that LLVM makes calls of where it finds calls of others: a program's own definitions of them stay

@@ -51,6 +51,7 @@ import { narrowConstantTables } from "../ipo/narrow-constant-tables/index.js";
 import { openmpCalls } from "../ipo/openmp-calls.js";
 import { shrinkGlobals } from "../ipo/shrink-globals.js";
 import { stackProtector } from "../ipo/stack-protector.js";
+import { unusedRoutines } from "../ipo/unused-routines.js";
 import { devirtualize } from "../ipo/virtual-calls/devirtualize.js";
 import { lowerTypeTests } from "../ipo/virtual-calls/lower-type-tests.js";
 import { virtualFunctionElim } from "../ipo/virtual-calls/virtual-function-elim.js";
@@ -190,6 +191,8 @@ const program: readonly Stage[] = [
     may(biasPointerArguments),
   ),
   ...requested,
+  // After all that makes calls and copies.
+  onModule(may(unusedRoutines)),
 ];
 
 // Right before selection. Beyond this point the call graph, conventions and callee sets are fixed: no pass may add,
@@ -264,7 +267,12 @@ const plainLowering: readonly LoweringStep[] = [
 
 export const pipelines: Pipelines = {
   O0: {
-    program: [bottomUp(must(alwaysInline)), onModule(must(lowerTypeTests)), ...requested],
+    program: [
+      bottomUp(must(alwaysInline)),
+      onModule(must(lowerTypeTests)),
+      ...requested,
+      onModule(may(unusedRoutines)),
+    ],
     lowering: plainLowering,
   },
   O1: { program, lowering },
@@ -279,6 +287,7 @@ export const pipelines: Pipelines = {
  * calls of profilers and marks of branches are its business, and these passes make code that is longer with it.
  */
 const forOwnCode: ReadonlySet<AnyPass> = new Set<AnyPass>([
+  unusedRoutines,
   instrumentFunctions,
   stackProtector,
   markBranches,

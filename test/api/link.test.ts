@@ -172,6 +172,9 @@ describe("options", () => {
     entry: "main",
     export: ["tw*"],
     exportList: [],
+    exportDynamicSymbol: ["nothing*"],
+    exportDynamicSymbolList: [],
+    dynamicList: [],
     undefined: ["twice"],
     undefinedGlob: ["tw*"],
     shared: false,
@@ -244,7 +247,7 @@ describe("options", () => {
   }
 
   it("are those of the command", () => {
-    const own = new Set(["o", "O", "z", "version", "mllvm", "stackTrace", "dynamicList", "guardCallees"]);
+    const own = new Set(["o", "O", "z", "version", "mllvm", "stackTrace", "guardCallees"]);
     const keys = makeCommand("")
       .options.filter((option) => !own.has(option.attributeName()))
       .map((option) => option.attributeName());

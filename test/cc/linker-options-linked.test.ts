@@ -105,7 +105,7 @@ const done: readonly (readonly [line: string, own: string])[] = [
 const both: readonly (readonly [line: string, own: string])[] = [
   ["--export-dynamic", '"--export-dynamic"'],
   ["--export-dynamic-symbol=state", '"--export-dynamic-symbol" "state"'],
-  ["--dynamic-list=list.txt", '"--export-list" "list.txt"'],
+  ["--dynamic-list=list.txt", '"--dynamic-list" "list.txt"'],
   ["--dynamic-list-data", '"--export-dynamic"'],
   ["--dynamic-list-cpp-typeinfo", '"_ZTI*"'],
   ["--version-script=version.txt", '"--version-script" "version.txt"'],

@@ -1,9 +1,10 @@
 /** Which linker a driver's words name: beside clang, however that is called, before PATH. */
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { processHost } from "../../bin/host/host.js";
-import { chosenLinker } from "../../bin/host/linkers.js";
+import { chosenLinker, wordsForGcc } from "../../bin/host/linkers.js";
 import { temporaryFolder } from "../support/command.js";
 
 const folder = temporaryFolder();
@@ -44,5 +45,25 @@ describe("the linker that words name", () => {
     expect(() => chosen("-fuse-ld=gone", null)).toThrow(
       "invalid linker name in '-fuse-ld=gone': not on PATH",
     );
+  });
+});
+
+describe("the linker that GCC finds", () => {
+  const found = (linker: string, directory: string): string => {
+    const [word] = wordsForGcc(linker, join(folder, directory));
+    return join(word!.slice("-B".length), "ld");
+  };
+
+  it("is told nothing of where GCC looked, if it is a script: it may ask a compiler for a linker, which would be itself", () => {
+    const script = program("it's/ld.asking");
+    writeFileSync(script, '#!/bin/sh\nenv | grep -c ^COMPILER_PATH=\necho "$0" "$2"\n');
+    const env = { ...process.env, COMPILER_PATH: join(folder, "first/linker") };
+    expect(execFileSync(found(script, "first"), ["-o", "a b"], { encoding: "utf8", env })).toBe(
+      `0\n${script} a b\n`,
+    );
+  });
+
+  it("is the program itself otherwise", () => {
+    expect(realpathSync(found(process.execPath, "second"))).toBe(realpathSync(process.execPath));
   });
 });

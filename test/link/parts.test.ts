@@ -61,6 +61,12 @@ describe("name patterns", () => {
   it("are read from lists", () => {
     expect(parseExportList("f # comment\n\n{ g; h*; };\n", "list")).toEqual(["f", "g", "h*"]);
     expect(() => parseExportList("f g", "list")).toThrow(InputError);
+    const commented = '{ f; /* not\n this; */ g; extern "C" { c; };\n';
+    expect(parseExportList(`${commented}};\n`, "list")).toEqual(["f", "g", "c"]);
+    expect(() => parseExportList(`${commented} h i; };\n`, "list")).toThrow("line 3: 'h i'");
+    // Sources' names are not matched one by one.
+    const cxx = '{ extern "C++" { "operator new*"; std::type_info::*;\n typeinfo* }; h; };';
+    expect(parseExportList(cxx, "list")).toEqual(["_Z*", "h"]);
   });
 });
 

@@ -7,6 +7,7 @@
  *   pipeline: lowering       for passes that run right before selection; otherwise they see the whole module
  *   goal: none|minsize|size|speed
  *   addresses: low|near|anywhere
+ *   routines: a, b           definitions that stay for code generation to call (`Module.routines`)
  *   run: none                nothing is executed, for the reason that follows in parentheses
  * `npm run bless` writes the expected files.
  */
@@ -53,6 +54,7 @@ interface Directions {
   readonly lowering: boolean;
   readonly goal: Goal;
   readonly addresses: Addresses;
+  readonly routines: readonly string[];
   readonly runs: boolean;
 }
 
@@ -73,6 +75,7 @@ function directions(text: string, folderName: string): Directions {
     lowering: given.get("pipeline") === "lowering",
     goal: (given.get("goal") ?? "minsize") as Goal,
     addresses: (given.get("addresses") ?? "anywhere") as Addresses,
+    routines: given.get("routines")?.split(/, */) ?? [],
     runs: !(given.get("run") ?? "").startsWith("none"),
   };
 }
@@ -92,7 +95,9 @@ function newRunner(module: Module | null): PassRunner {
   return new PassRunner({ ...noPassOptions, verifyEach: true, enabled }, services, module);
 }
 
-function runOnModule(module: Module, { passes: named, goal, addresses }: Directions): Outcome {
+function runOnModule(module: Module, { passes: named, goal, addresses, routines }: Directions): Outcome {
+  for (const global of module.globals)
+    if (routines.includes(global.name)) module.routines.set(global.name, [global]);
   const stages = named.map((pass): Stage => {
     if (pass.level === "module") return onModule(may(pass));
     return pass.level === "component" ? bottomUp(may(pass)) : onFunctions(may(pass));
