@@ -46,9 +46,21 @@ const compiled =
 const unrun =
   /^_mm_(?:get|set)csr|^_MM_|undefined|malloc|free|_mm_monitor|_mm_mwait|maskmove|clflush|_m_maskmov|prefetch|_tpause|i_si64$|loadu?_si(?:16|32|64)$/;
 
-const flags = ["-msse4.2", "-msse4a", "-maes", "-mpclmul", "-msha", "-mgfni", "-mcrc32"];
+/** Options of clang, and the features in /proc/cpuinfo. */
+const features: Readonly<Record<string, string>> = {
+  "-msse4.2": "sse4_2",
+  "-msse4a": "sse4a",
+  "-maes": "aes",
+  "-mpclmul": "pclmulqdq",
+  "-msha": "sha_ni",
+  "-mgfni": "gfni",
+  "-mcrc32": "sse4_2",
+};
+const flags = Object.keys(features);
 const cpu = readFileSync("/proc/cpuinfo", "utf8");
 const has = (feature: string): boolean => new RegExp(`\\b${feature}\\b`).test(cpu);
+/** clang makes use of what it is told that the machine has, in other functions, too. */
+const runFlags = flags.filter((flag) => has(features[flag]!));
 
 describe.skipIf(clang === undefined)("functions of clang's headers", () => {
   let folder = "";
@@ -70,6 +82,6 @@ describe.skipIf(clang === undefined)("functions of clang's headers", () => {
     if (feature === undefined || !has(feature)) return;
     const run = good.filter(({ of }) => !unrun.test(of.name));
     for (const level of ["O2", "Oz"])
-      expect([...(await compareWithClang(clang!, run, flags, level, pool, dir))]).toEqual([]);
+      expect([...(await compareWithClang(clang!, run, runFlags, level, pool, dir))]).toEqual([]);
   });
 });
