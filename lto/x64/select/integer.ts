@@ -5,7 +5,7 @@ import { constantNumber, foldedInteger } from "../../codegen/select/constants.js
 import { loadFolds } from "../../codegen/select/loads.js";
 import { operationSize } from "../../codegen/select/operation-size.js";
 import { Flag, type Inst, type InstWith, isPlainAccess, Op } from "../../ir/instructions.js";
-import { isConstant, type Value } from "../../ir/values.js";
+import { type ConstInt, isConstant, type Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
 import { maskOf, RAX, RCX, RDX } from "../isa/registers.js";
@@ -60,6 +60,8 @@ export function selectBinary(s: Selector, inst: Inst): void {
       return selectDivision(s, inst, result, size);
   }
 }
+
+const isInteger = (value: Value): value is ConstInt => value.valueKind === "int";
 
 /** Commutative operands in the order that serves: a constant or foldable load second, a dying value first. */
 function ordered(s: Selector, inst: Inst, size: number): [Value, Value] {
@@ -233,10 +235,12 @@ function isAddress(s: Selector, inst: Inst, size: number, a: Value, b: Value): b
 
 /** result = a op b; register sources at `wide`, memory sources only when the load is exactly that wide. */
 function emitAlu(s: Selector, op: X, result: VReg, wide: number, size: number, a: Value, b: Value): void {
+  const imm = immediate(s, b, size);
+  // What a constant is made in for this alone is as good a place for the result as any, and leaves the other operand.
+  if (op !== X.Sub && imm === null && s.optimize && isInteger(b) && s.isLastUse(b)) [a, b] = [b, a];
   const alu = new MInst(op, wide);
   alu.defs = [RegOperand.tied(result)];
   alu.uses = [new RegOperand(s.reg(a))];
-  const imm = immediate(s, b, size);
   if (imm !== null) alu.imm = imm;
   else setSource(s, alu, b, wide);
   s.emit(alu);
@@ -386,10 +390,16 @@ function extendBool(s: Selector, source: Value, result: VReg, to: number, signed
   if (signed) s.tiedUnary(X.Neg, size, result, bit);
 }
 
-/** Multiplication with both halves of the product: `tsc.umul.wide`. */
-export function selectWideMul(s: Selector, a: Value, b: Value, low: VReg, high: VReg): void {
-  const mul = new MInst(X.Mul, 8);
-  mul.uses = [new RegOperand(s.reg(a), maskOf(RAX)), registerSource(s, b, 8)];
+/** Multiplication with both halves of the product: `tsc.umul.wide` and `tsc.smul.wide`. One factor is in rax, which it leaves. */
+export function selectWideMul(s: Selector, signed: boolean, args: Value[], low: VReg, high: VReg): void {
+  let [a, b] = args as [Value, Value];
+  // A constant that nobody else reads is made there, where the other factor may have to be copied.
+  if (s.optimize && isInteger(b) && s.isLastUse(b)) [a, b] = [b, a];
+  const mul = new MInst(signed ? X.IMulWide : X.Mul, 8);
+  mul.uses = [new RegOperand(s.reg(a), maskOf(RAX))];
+  const mem = foldLoad(s, b, 8);
+  if (mem !== null) mul.mem = mem;
+  else mul.uses.push(registerSource(s, b, 8));
   mul.defs = [new RegOperand(low, maskOf(RAX)), new RegOperand(high, maskOf(RDX))];
   s.emit(mul);
 }
