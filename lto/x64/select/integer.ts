@@ -2,10 +2,10 @@
 
 import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { constantNumber, foldedInteger } from "../../codegen/select/constants.js";
-import { loadFolds } from "../../codegen/select/loads.js";
+import { foldableLoad, loadFolds } from "../../codegen/select/loads.js";
 import { operationSize } from "../../codegen/select/operation-size.js";
 import { Flag, type Inst, type InstWith, isPlainAccess, Op } from "../../ir/instructions.js";
-import { type ConstInt, isConstant, type Value } from "../../ir/values.js";
+import { isConstant, type Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { X } from "../isa/ops.js";
 import { maskOf, RAX, RCX, RDX } from "../isa/registers.js";
@@ -61,8 +61,6 @@ export function selectBinary(s: Selector, inst: Inst): void {
   }
 }
 
-const isInteger = (value: Value): value is ConstInt => value.valueKind === "int";
-
 /** Commutative operands in the order that serves: a constant or foldable load second, a dying value first. */
 function ordered(s: Selector, inst: Inst, size: number): [Value, Value] {
   const [a, b] = inst.operands as [Value, Value];
@@ -79,6 +77,8 @@ function canFold(s: Selector, value: Value, size: number): boolean {
   const inst = s.resolve(value);
   return inst.valueKind === "inst" && inst.op === Op.Load && loadFolds(s, inst, size);
 }
+
+const isLoad = (value: Value): boolean => value.valueKind === "inst" && value.op === Op.Load;
 
 function selectAdd(s: Selector, inst: Inst, result: VReg, size: number): void {
   const [a, b] = ordered(s, inst, size);
@@ -105,7 +105,7 @@ function selectAdd(s: Selector, inst: Inst, result: VReg, size: number): void {
       );
     }
   }
-  emitAlu(s, X.Add, result, wide, size, a, b);
+  emitAlu(s, X.Add, result, wide, size, [a, b]);
 }
 
 /** `shl x, 1…3` with a single use, as an address index. */
@@ -142,7 +142,7 @@ function selectSub(s: Selector, inst: Inst, result: VReg, size: number): void {
   const imm = immediate(s, b, size);
   if (imm !== null && s.optimize && size >= 4 && fitsImm32(-imm) && !s.diesHere(a))
     return lea32(s, result, wide, memory(new RegOperand(s.reg(a)), null, 1, -imm));
-  emitAlu(s, X.Sub, result, wide, size, a, b);
+  emitAlu(s, X.Sub, result, wide, size, [a, b]);
 }
 
 function selectMul(s: Selector, inst: Inst, result: VReg, size: number): void {
@@ -164,7 +164,7 @@ function selectMul(s: Selector, inst: Inst, result: VReg, size: number): void {
     s.emit(mul);
     return;
   }
-  emitAlu(s, X.Imul, result, wide, size, a, b);
+  emitAlu(s, X.Imul, result, wide, size, [a, b]);
 }
 
 function selectLogic(s: Selector, inst: Inst, result: VReg, size: number): void {
@@ -190,7 +190,10 @@ function selectLogic(s: Selector, inst: Inst, result: VReg, size: number): void 
     else s.binary(op, 4, result, s.reg(a), s.reg(b));
     return;
   }
-  emitAlu(s, op, result, wide, size, a, b);
+  // The zeros above one loaded operand are enough for `and` as a whole, into the register of that.
+  if (inst.op === Op.And && size < 4 && s.values.zeroExtended[inst.id] === 1 && isLoad(b) !== isLoad(a))
+    return emitAlu(s, op, result, wide, size, isLoad(b) ? [b, a] : [a, b], false);
+  emitAlu(s, op, result, wide, size, [a, b]);
 }
 
 /** The bits of a mask that is shorter done than by `and` of the size; false: that is as good. */
@@ -233,18 +236,39 @@ function isAddress(s: Selector, inst: Inst, size: number, a: Value, b: Value): b
   );
 }
 
-/** result = a op b; register sources at `wide`, memory sources only when the load is exactly that wide. */
-function emitAlu(s: Selector, op: X, result: VReg, wide: number, size: number, a: Value, b: Value): void {
+/**
+ * result = a op b; register sources at `wide`. A memory source is exactly as wide as its load: a narrow one makes the operation
+ * narrow, which leaves the first operand's bits above the result as they are.
+ * @param foldsNarrow nobody relies on bits above the result that only the wide operation makes
+ */
+function emitAlu(
+  s: Selector,
+  op: X,
+  result: VReg,
+  wide: number,
+  size: number,
+  operands: readonly [Value, Value],
+  foldsNarrow = true,
+): void {
+  let [a, b] = operands;
   const imm = immediate(s, b, size);
-  // What a constant is made in for this alone is as good a place for the result as any, and leaves the other operand.
-  if (op !== X.Sub && imm === null && s.optimize && isInteger(b) && s.isLastUse(b)) [a, b] = [b, a];
-  const alu = new MInst(op, wide);
+  // What dies is overwritten at no cost, and may be in the register where the result goes.
+  if (op !== X.Sub && imm === null && isToOverwrite(s, b) && (!s.diesHere(a) || canFold(s, a, wide)))
+    [a, b] = [b, a];
+  // Products of bytes have other operands.
+  const isNarrow =
+    size < wide && foldsNarrow && op !== X.Imul && imm === null && foldableLoad(s, b, size) !== null;
+  const alu = new MInst(op, isNarrow ? size : wide);
   alu.defs = [RegOperand.tied(result)];
   alu.uses = [new RegOperand(s.reg(a))];
   if (imm !== null) alu.imm = imm;
-  else setSource(s, alu, b, wide);
+  else setSource(s, alu, b, alu.size);
   s.emit(alu);
 }
+
+/** What the constant is made in, for the instruction being lowered alone, is as good a place for the result as any. */
+const isToOverwrite = (s: Selector, value: Value): boolean =>
+  s.optimize && value.valueKind === "int" && s.isLastUse(value);
 
 function selectShift(s: Selector, inst: Inst, result: VReg, size: number): void {
   const [a, amount] = inst.operands as [Value, Value];
@@ -394,7 +418,7 @@ function extendBool(s: Selector, source: Value, result: VReg, to: number, signed
 export function selectWideMul(s: Selector, signed: boolean, args: Value[], low: VReg, high: VReg): void {
   let [a, b] = args as [Value, Value];
   // A constant that nobody else reads is made there, where the other factor may have to be copied.
-  if (s.optimize && isInteger(b) && s.isLastUse(b)) [a, b] = [b, a];
+  if (isToOverwrite(s, b)) [a, b] = [b, a];
   const mul = new MInst(signed ? X.IMulWide : X.Mul, 8);
   mul.uses = [new RegOperand(s.reg(a), maskOf(RAX))];
   const mem = foldLoad(s, b, 8);
