@@ -15,7 +15,7 @@ target triple = "x86_64-unknown-linux-gnu"
 `;
 
 /** How the division's result leaves the function. */
-type Kind = "narrow" | "extended" | "both" | "exact";
+type Kind = "narrow" | "extended" | "both" | "exact" | "cut";
 
 interface Division {
   readonly bits: number;
@@ -42,9 +42,9 @@ function divisions(): Division[] {
   const found: Division[] = [];
   for (const bits of [8, 16, 32, 64])
     for (const d of divisorsOf(bits)) {
-      for (const kind of ["narrow", "extended", "both", "exact"] as const)
+      for (const kind of ["narrow", "extended", "both", "exact", "cut"] as const)
         for (const divisor of [d, -d]) found.push({ bits, isSigned: true, divisor, kind, known: bits });
-      for (const kind of ["narrow", "extended", "both", "exact"] as const)
+      for (const kind of ["narrow", "extended", "both", "exact", "cut"] as const)
         found.push({ bits, isSigned: false, divisor: d, kind, known: bits });
       for (const known of [bits - 1, bits - 5, bits >> 1, (bits >> 1) + 3])
         found.push({ bits, isSigned: false, divisor: d, kind: "both", known });
@@ -61,11 +61,13 @@ function define({ bits, isSigned, divisor, kind, known }: Division, i: number): 
     known === bits ? "" : `%m = and ${type} %x, ${BigInt.asIntN(bits, (1n << BigInt(known)) - 1n)}\n`;
   const x = known === bits ? "%x" : "%m";
   const lines = [`define void @f${i}(ptr %p, ptr %to, ptr %rest) {\n%x = load ${type}, ptr %p\n${mask}`];
-  const exact = kind === "exact" ? " exact" : "";
+  const isExact = kind === "exact" || kind === "cut";
+  const exact = isExact ? " exact" : "";
   lines.push(`%q = ${sign}div${exact} ${type} ${x}, ${divisor}\n`);
-  if (kind !== "exact") lines.push(`%r = ${sign}rem ${type} ${x}, ${divisor}\n`);
+  if (!isExact) lines.push(`%r = ${sign}rem ${type} ${x}, ${divisor}\n`);
   else lines.push(`%r = add ${type} 0, 0\n`);
   if (kind === "narrow") lines.push(`%n = xor ${type} %q, 1\n%w = ${ext} %n${to}\n`);
+  else if (kind === "cut" && bits === 64) lines.push("%c = trunc i64 %q to i32\n%w = zext i32 %c to i64\n");
   else lines.push(`%w = ${ext} %q${to}\n`);
   lines.push("store i64 %w, ptr %to\n");
   if (kind === "narrow") lines.push("ret void\n}\n");
@@ -81,7 +83,7 @@ ${all.map((_, i) => `void f${i}(void *, long *, long *);`).join("")}
 static const struct division all[] = {
 ${all
   .map((d, i) => {
-    const kind = ["narrow", "extended", "both", "exact"].indexOf(d.kind);
+    const kind = ["narrow", "extended", "both", "exact", "cut"].indexOf(d.kind);
     return `{f${i},${d.bits},${Number(d.isSigned)},${kind},${d.known},${d.divisor}l}`;
   })
   .join(",\n")}};
@@ -95,10 +97,11 @@ static long extend(u n, const struct division *d) {
 static void check(const struct division *d, u given) {
   long n = extend(given, d), divisor = d->divisor, to = 0, rest = 0, q, r;
   if (d->known < d->bits) n &= (1l << d->known) - 1;
-  if (d->kind == 3) n -= d->isSigned ? n % divisor : (long)((u)n % (u)divisor);
+  if (d->kind >= 3) n -= d->isSigned ? n % divisor : (long)((u)n % (u)divisor);
   q = d->isSigned ? n / divisor : (long)((u)n / (u)divisor);
   r = d->isSigned ? n % divisor : (long)((u)n % (u)divisor);
   if (d->kind == 0) q = extend((u)q ^ 1, d), r = 0;
+  if (d->kind == 4 && d->bits == 64) q = (unsigned)q;
   long in = d->known < d->bits ? n | (given & (u)-1 << d->known) : n;
   d->f(&in, &to, &rest);
   if ((to != q || rest != r) && wrong++ < 20)
@@ -156,6 +159,12 @@ const lengths: readonly {
   { name: "upper", body: "%y = lshr i64 %x, 34\n%r = udiv i64 %y, 1000003", count: 4 },
   { name: "power", body: "%r = sdiv i64 %x, 8", count: 5 },
   { name: "half", body: "%r = sdiv i64 %x, 2", count: 5 },
+  { name: "exact", body: "%r = sdiv exact i64 %x, 24", count: 5 },
+  {
+    name: "cut",
+    body: "%q = sdiv exact i64 %x, 24\n%c = trunc i64 %q to i32\n%r = zext i32 %c to i64",
+    count: 3,
+  },
   { name: "any", body: "%r = udiv i64 %x, 7", count: 8 },
   { name: "declared", body: "%r = udiv i64 %x, 7", count: 3, parameters: "i64 range(i64 0, 99) %x" },
   {

@@ -13,7 +13,7 @@
  * each use: here it is a register by then, and constants are left alone.
  * Linear in instructions.
  */
-import { type Inst, Op } from "../../ir/instructions.js";
+import { type BodyView, Flag, type Inst, Op } from "../../ir/instructions.js";
 import { raw } from "../../ir/raw.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { cfg, dominators, loops } from "../../pass/analyses.js";
@@ -42,6 +42,34 @@ function extendedDivision(inst: Inst): Inst | null {
   return isSignedDivision(from.op) === (inst.op === Op.SExt) ? from : null;
 }
 
+/** In how many bits the results of divisions are read. */
+class ResultWidths {
+  private readonly extended = new Set<Inst>();
+  private readonly cut = new Set<Inst>();
+  private readonly whole = new Set<Inst>();
+
+  constructor({ blocks }: BodyView) {
+    for (const { insts } of blocks) for (const inst of insts) this.note(inst);
+  }
+
+  private note(inst: Inst): void {
+    const division = inst.type.bits === 64 ? extendedDivision(inst) : null;
+    if (division !== null) this.extended.add(division);
+    const set = inst.op === Op.Trunc && inst.type.bits <= 32 ? this.cut : this.whole;
+    for (const operand of inst.operands)
+      if (operand.valueKind === "inst" && (operand.flags & Flag.Exact) !== 0) set.add(operand);
+  }
+
+  /** Somebody extends it to 64 bits. */
+  isExtended(division: Inst): boolean {
+    return this.extended.has(division);
+  }
+  /** Nobody reads more than the lowest 32 bits. */
+  isCut(division: Inst): boolean {
+    return this.cut.has(division) && !this.whole.has(division);
+  }
+}
+
 /** Puts what instructions became in the place of their operands. */
 function replaceOperands(inst: Inst, values: ReadonlyMap<Value, Value>): void {
   for (let i = 0; i < inst.operands.length; i++) {
@@ -65,22 +93,17 @@ export const divideByConstants: FunctionPass<LoweringContext> = {
     const { legal } = context;
     // Attributes are those of the arguments before legalisation.
     const declared = legal?.args.every(({ argument }, i) => argument === legal.fn.args[i]) ? legal.fn : null;
-    const wanted = new Set<Inst>();
-    for (const { insts } of body.blocks)
-      for (const inst of insts) {
-        const division = inst.type.bits === 64 ? extendedDivision(inst) : null;
-        if (division !== null) wanted.add(division);
-      }
+    const widths = new ResultWidths(body);
     const values = new Map<Value, Value>();
     /** What a division became, exact in more bits than its own. */
     const results = new Map<Inst, Value>();
     let divisions = 0;
     for (const block of body.blocks) {
-      const quotients = new Quotients(block, declared, (inst) => wanted.has(inst));
+      const quotients = new Quotients(block, declared, widths);
       for (const inst of block.insts) {
-        // Before operands are replaced: what is extended is not a division after that.
-        const extended = extendedDivision(inst);
-        const result = extended === null ? undefined : results.get(extended);
+        // Before operands are replaced: what is extended, or cut, is not a division after that.
+        const resized = extendedDivision(inst) ?? (inst.op === Op.Trunc ? (inst.operands[0] as Inst) : null);
+        const result = resized === null ? undefined : results.get(resized);
         // Dividends may be quotients of this block, or of ones before it.
         replaceOperands(inst, values);
         const divisor = divisorOf(inst);
@@ -88,7 +111,7 @@ export const divideByConstants: FunctionPass<LoweringContext> = {
           divisions++;
           const exact = quotients.divide(inst, divisor);
           results.set(inst, exact);
-          values.set(inst, quotients.cast(Op.Trunc, exact, inst.type));
+          values.set(inst, quotients.resize(exact, inst.type, isSignedDivision(inst.op)));
         } else if (result !== undefined)
           values.set(inst, quotients.resize(result, inst.type, inst.op === Op.SExt));
         else quotients.out.push(inst);

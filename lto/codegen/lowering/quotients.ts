@@ -43,6 +43,14 @@ interface Quotient {
   readonly value: Value;
 }
 
+/** Of what divisions give. */
+interface Widths {
+  /** 64 bits are wanted of a narrow one. */
+  isExtended(division: Inst): boolean;
+  /** No more than the lowest 32 bits are, of an exact quotient. */
+  isCut(division: Inst): boolean;
+}
+
 export class Quotients {
   /** The block's instructions. */
   readonly out: Inst[] = [];
@@ -53,12 +61,12 @@ export class Quotients {
 
   /**
    * @param fn the function, for what is said of its arguments; null: they are others by now
-   * @param isExtended the result of the division is wanted in 64 bits
+   * @param widths in how many bits results are wanted
    */
   constructor(
     private readonly block: Block,
     private readonly fn: Func | null,
-    private readonly isExtended: (inst: Inst) => boolean,
+    private readonly widths: Widths,
   ) {}
 
   private emit(inst: Inst): Inst {
@@ -97,12 +105,13 @@ export class Quotients {
     return this.emit(makeInst(Op.ExtractValue, i64, [product], [1]));
   }
 
-  /** What the division gives: the number, in its type or one of more bits. */
+  /** What the division gives: the number, in its type or one of more bits; cut, its lowest 32. */
   divide(inst: Inst, divisor: bigint): Value {
     const dividend = inst.operands[0]!;
     const isSigned = isSignedDivision(inst.op);
     // Sums and differences of what is narrow are exact in 32 bits; those of 32 bits, in 64, where that is wanted.
-    const isWide = inst.type.bits === 64 || (isSigned && inst.type.bits === 32 && this.isExtended(inst));
+    const isWide =
+      inst.type.bits === 64 || (isSigned && inst.type.bits === 32 && this.widths.isExtended(inst));
     const type = isWide ? i64 : i32;
     const isRest = inst.op === Op.SRem || inst.op === Op.URem;
     const extended = (): Value => this.extend(isSigned ? Op.SExt : Op.ZExt, dividend, type);
@@ -112,7 +121,7 @@ export class Quotients {
       return this.bin(Op.Sub, extended(), multiple);
     }
     if ((inst.flags & Flag.Exact) !== 0 && inst.type.bits >= 32)
-      return this.exact(dividend, divisor, isSigned);
+      return this.exact(dividend, divisor, isSigned, this.widths.isCut(inst));
     let known = this.made.get(dividend);
     if (known === undefined) this.made.set(dividend, (known = []));
     let quotient = known.find((q) => q.divisor === divisor && q.isSigned === isSigned)?.value;
@@ -126,13 +135,17 @@ export class Quotients {
     return this.bin(Op.Sub, extended(), this.bin(Op.Mul, this.resize(quotient, type, isSigned), divisor));
   }
 
-  private exact(a: Value, divisor: bigint, isSigned: boolean): Value {
-    const { bits } = a.type;
+  /** @param isCut only the lowest 32 bits are wanted, which those of the factors make */
+  private exact(a: Value, divisor: bigint, isSigned: boolean, isCut: boolean): Value {
     const zeros = trailingZeros(divisor < 0n ? -divisor : divisor);
+    let shifted = this.shift(isSigned ? Op.AShr : Op.LShr, a, zeros);
+    if (isCut) shifted = this.cast(Op.Trunc, shifted, i32);
+    const { bits } = shifted.type;
     const odd = BigInt.asUintN(bits, divisor >> BigInt(zeros));
-    const shifted = this.shift(isSigned ? Op.AShr : Op.LShr, a, zeros);
     const factor = BigInt.asIntN(bits, inverse(odd, bits));
-    return factor === 1n ? shifted : this.bin(Op.Mul, shifted, factor);
+    if (factor === 1n) return shifted;
+    if (factor === -1n) return this.bin(Op.Sub, constInt(shifted.type, 0), shifted);
+    return this.bin(Op.Mul, shifted, factor);
   }
 
   private unsigned(a: Value, divisor: bigint): Value {
