@@ -32,8 +32,11 @@ export function allOnes(bits: number): bigint {
 }
 const signBit = (bits: number): bigint => 1n << BigInt(bits - 1);
 
-/** What is known of a value of integer type. @param fn the function it is in, for what is said of arguments */
-export function knownBits(value: Value, fn: Func): KnownBits {
+/**
+ * What is known of a value of integer type.
+ * @param fn the function it is in, for what is said of arguments; null: its arguments are not those that it was declared with
+ */
+export function knownBits(value: Value, fn: Func | null): KnownBits {
   return bitsOf(value, fn, 0);
 }
 
@@ -59,12 +62,12 @@ const constant = (value: bigint, bits: number): KnownBits => {
   return { zero: allOnes(bits) ^ one, one };
 };
 
-function bitsOf(value: Value, fn: Func, depth: number): KnownBits {
+function bitsOf(value: Value, fn: Func | null, depth: number): KnownBits {
   const { type } = value;
   if (type.kind !== "int" || type.bits > widest) return nothing;
   if (value.valueKind === "int") return constant(value.value, type.bits);
   if (value.valueKind === "argument") {
-    const range = fn.attributes.parameter(value.index).range;
+    const range = fn?.attributes.parameter(value.index).range;
     return range === undefined ? nothing : inRange(range.from, range.to, type.bits);
   }
   if (value.valueKind !== "inst" || depth >= deepest) return nothing;
@@ -88,7 +91,7 @@ function between(least: bigint, largest: bigint, bits: number): KnownBits {
   return { zero: common & ~largest, one: common & least };
 }
 
-function bitsOfInst(inst: Inst, fn: Func, depth: number): KnownBits {
+function bitsOfInst(inst: Inst, fn: Func | null, depth: number): KnownBits {
   const { bits } = inst.type;
   const all = allOnes(bits);
   const of = (at: number): KnownBits => bitsOf(inst.operands[at]!, fn, depth);
@@ -199,7 +202,8 @@ function trailingZeros({ zero }: KnownBits, bits: number): number {
   while (count < bits && ((zero >> BigInt(count)) & 1n) === 1n) count++;
   return count;
 }
-function leadingZeros({ zero }: KnownBits, bits: number): number {
+/** How many of the highest bits are sure to be zero. */
+export function leadingZeros({ zero }: KnownBits, bits: number): number {
   let count = 0;
   while (count < bits && ((zero >> BigInt(bits - 1 - count)) & 1n) === 1n) count++;
   return count;
@@ -223,7 +227,7 @@ function shifted(op: Op, a: KnownBits, amount: bigint, bits: number): KnownBits 
 }
 
 /** Of few values, none of which is looked at deeply: they may be the phi's own. */
-function ofPhi(phi: Inst, fn: Func, depth: number): KnownBits {
+function ofPhi(phi: Inst, fn: Func | null, depth: number): KnownBits {
   const { operands } = phi;
   if (operands.length === 0 || operands.length > 4) return nothing;
   let known: KnownBits | null = null;
@@ -243,7 +247,7 @@ function ranges(list: readonly bigint[] | null, { bits }: Type): KnownBits {
   return known;
 }
 
-function ofCall(call: Inst & { readonly op: Op.Call }, fn: Func, depth: number): KnownBits {
+function ofCall(call: Inst & { readonly op: Op.Call }, fn: Func | null, depth: number): KnownBits {
   const { bits } = call.type;
   const known = ranges(call.hints?.range ?? null, call.type);
   if (known !== nothing) return known;

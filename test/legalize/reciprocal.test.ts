@@ -1,6 +1,7 @@
 /** Reciprocals against division, at the dividends where a wrong one shows: next to multiples, and at the ends. */
 import { expect, it } from "vitest";
 import {
+  inverse,
   longReciprocal,
   reciprocal,
   signedReciprocal,
@@ -83,14 +84,21 @@ it("divide unsigned numbers of up to 64 bits", () => {
   expect(wideReciprocal(7n, 64)).toBeNull();
 });
 
-it.each([32, 64])("divide signed numbers of %s bits", (bits) => {
+it.each([8, 16, 32, 64])("divide signed numbers of %s bits", (bits) => {
   const wrong: string[] = [];
   for (const d of divisors(bits)) {
     const { multiplier, shift } = signedReciprocal(d, bits);
-    if (multiplier >> BigInt(bits) !== 0n) wrong.push(`${d}: ${multiplier}`);
+    if (multiplier >> BigInt(bits) !== 0n || shift < bits) wrong.push(`${d}: ${multiplier} >> ${shift}`);
     for (const n of dividends(d, bits - 1))
       for (const x of [n, -n, -n - 1n])
         if (((x * multiplier) >> BigInt(shift)) + (x < 0n ? 1n : 0n) !== x / d) wrong.push(`${x} / ${d}`);
   }
   expect(wrong).toEqual([]);
+});
+
+it.each([8, 32, 64])("multiples of %s bits are multiplied by inverses", (bits) => {
+  for (const d of [...divisors(bits), -3n, -25n].filter((n) => (n & 1n) === 1n)) {
+    const odd = BigInt.asUintN(bits, d);
+    expect(BigInt.asUintN(bits, odd * inverse(odd, bits))).toBe(1n);
+  }
 });

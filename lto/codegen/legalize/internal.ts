@@ -62,3 +62,5 @@ export const add128 = internalIntrinsic("tsc.add128", fourWords);
 export const sub128 = internalIntrinsic("tsc.sub128", fourWords);
 /** (a, b) → {lo, hi}: the full product of two unsigned 64-bit integers. */
 export const umulWide = internalIntrinsic("tsc.umul.wide", functionType(pair, [i64, i64]));
+/** The same of two signed ones. */
+export const smulWide = internalIntrinsic("tsc.smul.wide", functionType(pair, [i64, i64]));

@@ -323,6 +323,12 @@ export abstract class FunctionSelection {
     return true;
   }
 
+  /** Whether nothing reads the constant's register after the instruction being lowered, which may then overwrite it. */
+  isLastUse(value: Constant): boolean {
+    const key = this.sharedConstantKey(value);
+    return key === null || this.code.constants.isLastUse(key);
+  }
+
   // ── Symbols and messages ──
 
   /** True when addresses must be position independent. */

@@ -62,6 +62,11 @@ export class SharedConstants {
     return constants;
   }
 
+  /** Nothing after the instruction being lowered reads the constant: it is made in this block, and nobody there has used it. */
+  isLastUse(key: string): boolean {
+    return this.home === this.block && !this.local.has(key) && (this.blocks.get(key) ?? 0) < 2;
+  }
+
   /** The register that holds the constant, at the instruction being lowered too from now on; -1 if there is none. */
   find(key: string): VReg {
     const known = this.local.get(key) ?? this.hoisted.get(key) ?? this.awaited.get(this.home)?.get(key);

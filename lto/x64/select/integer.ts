@@ -2,7 +2,7 @@
 
 import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { constantNumber, foldedInteger } from "../../codegen/select/constants.js";
-import { loadFolds } from "../../codegen/select/loads.js";
+import { foldableLoad, loadFolds } from "../../codegen/select/loads.js";
 import { operationSize } from "../../codegen/select/operation-size.js";
 import { Flag, type Inst, type InstWith, isPlainAccess, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
@@ -78,6 +78,8 @@ function canFold(s: Selector, value: Value, size: number): boolean {
   return inst.valueKind === "inst" && inst.op === Op.Load && loadFolds(s, inst, size);
 }
 
+const isLoad = (value: Value): boolean => value.valueKind === "inst" && value.op === Op.Load;
+
 function selectAdd(s: Selector, inst: Inst, result: VReg, size: number): void {
   const [a, b] = ordered(s, inst, size);
   const wide = wideSize(size);
@@ -103,7 +105,7 @@ function selectAdd(s: Selector, inst: Inst, result: VReg, size: number): void {
       );
     }
   }
-  emitAlu(s, X.Add, result, wide, size, a, b);
+  emitAlu(s, X.Add, result, wide, size, [a, b]);
 }
 
 /** `shl x, 1…3` with a single use, as an address index. */
@@ -140,7 +142,7 @@ function selectSub(s: Selector, inst: Inst, result: VReg, size: number): void {
   const imm = immediate(s, b, size);
   if (imm !== null && s.optimize && size >= 4 && fitsImm32(-imm) && !s.diesHere(a))
     return lea32(s, result, wide, memory(new RegOperand(s.reg(a)), null, 1, -imm));
-  emitAlu(s, X.Sub, result, wide, size, a, b);
+  emitAlu(s, X.Sub, result, wide, size, [a, b]);
 }
 
 function selectMul(s: Selector, inst: Inst, result: VReg, size: number): void {
@@ -162,7 +164,7 @@ function selectMul(s: Selector, inst: Inst, result: VReg, size: number): void {
     s.emit(mul);
     return;
   }
-  emitAlu(s, X.Imul, result, wide, size, a, b);
+  emitAlu(s, X.Imul, result, wide, size, [a, b]);
 }
 
 function selectLogic(s: Selector, inst: Inst, result: VReg, size: number): void {
@@ -188,7 +190,10 @@ function selectLogic(s: Selector, inst: Inst, result: VReg, size: number): void 
     else s.binary(op, 4, result, s.reg(a), s.reg(b));
     return;
   }
-  emitAlu(s, op, result, wide, size, a, b);
+  // The zeros above one loaded operand are enough for `and` as a whole, into the register of that.
+  if (inst.op === Op.And && size < 4 && s.values.zeroExtended[inst.id] === 1 && isLoad(b) !== isLoad(a))
+    return emitAlu(s, op, result, wide, size, isLoad(b) ? [b, a] : [a, b], false);
+  emitAlu(s, op, result, wide, size, [a, b]);
 }
 
 /** The bits of a mask that is shorter done than by `and` of the size; false: that is as good. */
@@ -231,16 +236,39 @@ function isAddress(s: Selector, inst: Inst, size: number, a: Value, b: Value): b
   );
 }
 
-/** result = a op b; register sources at `wide`, memory sources only when the load is exactly that wide. */
-function emitAlu(s: Selector, op: X, result: VReg, wide: number, size: number, a: Value, b: Value): void {
-  const alu = new MInst(op, wide);
+/**
+ * result = a op b; register sources at `wide`. A memory source is exactly as wide as its load: a narrow one makes the operation
+ * narrow, which leaves the first operand's bits above the result as they are.
+ * @param foldsNarrow nobody relies on bits above the result that only the wide operation makes
+ */
+function emitAlu(
+  s: Selector,
+  op: X,
+  result: VReg,
+  wide: number,
+  size: number,
+  operands: readonly [Value, Value],
+  foldsNarrow = true,
+): void {
+  let [a, b] = operands;
+  const imm = immediate(s, b, size);
+  // What dies is overwritten at no cost, and may be in the register where the result goes.
+  if (op !== X.Sub && imm === null && isToOverwrite(s, b) && (!s.diesHere(a) || canFold(s, a, wide)))
+    [a, b] = [b, a];
+  // Products of bytes have other operands.
+  const isNarrow =
+    size < wide && foldsNarrow && op !== X.Imul && imm === null && foldableLoad(s, b, size) !== null;
+  const alu = new MInst(op, isNarrow ? size : wide);
   alu.defs = [RegOperand.tied(result)];
   alu.uses = [new RegOperand(s.reg(a))];
-  const imm = immediate(s, b, size);
   if (imm !== null) alu.imm = imm;
-  else setSource(s, alu, b, wide);
+  else setSource(s, alu, b, alu.size);
   s.emit(alu);
 }
+
+/** What the constant is made in, for the instruction being lowered alone, is as good a place for the result as any. */
+const isToOverwrite = (s: Selector, value: Value): boolean =>
+  s.optimize && value.valueKind === "int" && s.isLastUse(value);
 
 function selectShift(s: Selector, inst: Inst, result: VReg, size: number): void {
   const [a, amount] = inst.operands as [Value, Value];
@@ -386,10 +414,16 @@ function extendBool(s: Selector, source: Value, result: VReg, to: number, signed
   if (signed) s.tiedUnary(X.Neg, size, result, bit);
 }
 
-/** Multiplication with both halves of the product: `tsc.umul.wide`. */
-export function selectWideMul(s: Selector, a: Value, b: Value, low: VReg, high: VReg): void {
-  const mul = new MInst(X.Mul, 8);
-  mul.uses = [new RegOperand(s.reg(a), maskOf(RAX)), registerSource(s, b, 8)];
+/** Multiplication with both halves of the product: `tsc.umul.wide` and `tsc.smul.wide`. One factor is in rax, which it leaves. */
+export function selectWideMul(s: Selector, signed: boolean, args: Value[], low: VReg, high: VReg): void {
+  let [a, b] = args as [Value, Value];
+  // A constant that nobody else reads is made there, where the other factor may have to be copied.
+  if (isToOverwrite(s, b)) [a, b] = [b, a];
+  const mul = new MInst(signed ? X.IMulWide : X.Mul, 8);
+  mul.uses = [new RegOperand(s.reg(a), maskOf(RAX))];
+  const mem = foldLoad(s, b, 8);
+  if (mem !== null) mul.mem = mem;
+  else mul.uses.push(registerSource(s, b, 8));
   mul.defs = [new RegOperand(low, maskOf(RAX)), new RegOperand(high, maskOf(RDX))];
   s.emit(mul);
 }

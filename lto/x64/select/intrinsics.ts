@@ -1,6 +1,6 @@
 /** Calls of LLVM's and our own intrinsics. */
 
-import { add128, sub128, umulWide } from "../../codegen/legalize/internal.js";
+import { add128, smulWide, sub128, umulWide } from "../../codegen/legalize/internal.js";
 import { MInst, RegOperand } from "../../codegen/mir.js";
 import { constantNumber } from "../../codegen/select/constants.js";
 import { operationSize } from "../../codegen/select/operation-size.js";
@@ -89,7 +89,8 @@ const lowerings: Partial<Readonly<Record<IntrinsicName, Lowering>>> = {
 
 /** Operations that only legalisation makes. */
 const internalLowerings: readonly (readonly [Func, Lowering])[] = [
-  [umulWide, (s, call, args) => selectWideMul(s, args[0]!, args[1]!, part(s, call, 0), part(s, call, 1))],
+  [umulWide, (s, call, args) => selectWideMul(s, false, args, part(s, call, 0), part(s, call, 1))],
+  [smulWide, (s, call, args) => selectWideMul(s, true, args, part(s, call, 0), part(s, call, 1))],
   [add128, (s, call, args) => selectWideAdd(s, false, args, part(s, call, 0), part(s, call, 1))],
   [sub128, (s, call, args) => selectWideAdd(s, true, args, part(s, call, 0), part(s, call, 1))],
 ];

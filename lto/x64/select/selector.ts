@@ -4,7 +4,7 @@ import { type MBlock, type MemOperand, MInst, RegOperand, type VReg } from "../.
 import type { ConstantRoom } from "../../codegen/select/constant-room.js";
 import { FunctionSelection, type SelectionInput } from "../../codegen/select/function-selection.js";
 import { UnsupportedError } from "../../ir/errors.js";
-import { isPlainAccess, Op } from "../../ir/instructions.js";
+import { type Inst, isPlainAccess, Op } from "../../ir/instructions.js";
 import { type Intrinsic, intrinsicOf, intrinsics } from "../../ir/intrinsics.js";
 import type { Type } from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
@@ -150,9 +150,10 @@ export abstract class Selector extends FunctionSelection {
       case Op.Select:
       case Op.FPToSI:
         if (source.type.bits === 32) return true;
+        if (source.op !== Op.And && source.op !== Op.Or && source.op !== Op.Xor) return false;
+        if (source.operands[1]!.valueKind !== "int") return this.combinesLoads(source);
         // A non-negative mask clears everything above it in the 32-bit operation.
-        if (source.op !== Op.And) return false;
-        return source.operands[1]!.valueKind === "int" && source.operands[1]!.num >= 0;
+        return source.op === Op.And && source.operands[1]!.num >= 0;
       case Op.Trunc: {
         // As wide as its operand's register, where a count of bits is.
         const count = source.operands[0]!;
@@ -170,6 +171,16 @@ export abstract class Selector extends FunctionSelection {
       default:
         return false;
     }
+  }
+
+  /**
+   * Whether the operands of a bitwise operation are loads that leave zeros above them, as they have to from then on; of `and`, one of
+   * them, where the operation is done wide.
+   */
+  private combinesLoads({ op, operands }: Inst): boolean {
+    const loads = operands.filter((value) => value.valueKind === "inst" && value.op === Op.Load);
+    if (loads.length < (op === Op.And ? 1 : 2)) return false;
+    return loads.every((value) => this.relyOnZeros(value, 32));
   }
 
   /** Whether an i1 value's register holds exactly 0 or 1 in its low byte (it came from setcc). */

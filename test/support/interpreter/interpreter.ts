@@ -507,6 +507,8 @@ export class Interpreter {
         return words(wide(0) - wide(2));
       case "umul.wide":
         return words(args[0]! * args[1]!);
+      case "smul.wide":
+        return words(BigInt.asIntN(64, args[0]!) * BigInt.asIntN(64, args[1]!));
       default:
         break;
     }
