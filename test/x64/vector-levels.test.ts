@@ -288,3 +288,33 @@ test("a lane extended and multiplied by extended words takes neither shifts nor 
   expect(text.match(/\tpmaddwd\t/g)?.length).toBe(2);
   expect(text).not.toMatch(/psra|pmuludq|andps|pand\b/);
 });
+
+test("an amount in all lanes goes to the shift without a detour, and lanes that loops keep are taken as they are", async () => {
+  const body = `  %i = insertelement <4 x i32> poison, i32 %n, i64 0
+  %v = shufflevector <4 x i32> %i, <4 x i32> poison, <4 x i32> zeroinitializer
+  br label %l
+l:
+  %p = phi <4 x i32> [ %a, %0 ], [ %s, %l ]
+  %t = add <4 x i32> %p, splat (i32 7)
+  %s = lshr <4 x i32> %t, %v
+  %e = extractelement <4 x i32> %s, i32 0
+  %c = icmp eq i32 %e, 0
+  br i1 %c, label %x, label %l
+x:
+  %r = add <4 x i32> %s, %a`;
+  const of = (feature: string): Promise<string> =>
+    compiled(`count${feature}`, "<4 x i32>", "<4 x i32> %a, i32 %n", body, `"target-features"="${feature}"`);
+  const narrow = await of("+sse2");
+  expect(narrow).toMatch(/\tpsrld\t%xmm/);
+  expect(narrow).not.toMatch(/movq\t/);
+  expect(await of("+avx2")).toMatch(/\tvpsrlvd\t/);
+});
+
+test("lanes chosen by the sign of numbers need no comparison", async () => {
+  const body = `  %c = icmp slt <4 x i32> %a, zeroinitializer
+  %r = select <4 x i1> %c, <4 x i32> %b, <4 x i32> %a`;
+  const type = "<4 x i32>";
+  const text = await compiled("sign", type, `${type} %a, ${type} %b`, body, '"target-features"="+avx2"');
+  expect(text).toMatch(/\tvblendvps\t/);
+  expect(text).not.toMatch(/cmpgt/);
+});

@@ -20,7 +20,7 @@ import {
   type IntPredicate,
   Op,
 } from "../../ir/instructions.js";
-import { i64, type Type } from "../../ir/types.js";
+import type { Type } from "../../ir/types.js";
 import { ConstUndef, type Value, zeroOf } from "../../ir/values.js";
 import { lowerHalves } from "./quad-products.js";
 import {
@@ -51,10 +51,9 @@ import {
   constantVector,
   elements,
   extractElement,
-  extractLane,
   insertElement,
+  shiftCount,
   splat,
-  toRegister,
 } from "./vectors-lanes.js";
 import { fixedForm, maskOfWidth, naturalWidth, resizeMask } from "./vectors-masks.js";
 import { loadVector, storeVector } from "./vectors-memory.js";
@@ -336,9 +335,8 @@ function lowerShift(l: Lowering, kind: ShiftKind, shape: Shape, amounts: Value, 
     return a.map((r) => (constant >= shape.laneBits ? zeroOf(r.type) : shiftConstant(l, kind, r, constant)));
   const counts = extendInLane(l, shape, b, false);
   if (isSplat(amounts)) {
-    const count = l.cast(Op.ZExt, extractLane(l, counts[0]!, 0), i64);
-    const register = toRegister(l, count, v2i64);
-    return a.map((r) => shiftUniform(l, kind, r, register));
+    const count = shiftCount(l, amounts, counts[0]!);
+    return a.map((r) => shiftUniform(l, kind, r, count));
   }
   return a.map((r, i) => shiftVariable(l, kind, r, counts[i]!));
 }
