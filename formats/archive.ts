@@ -104,7 +104,8 @@ export function readArchive(bytes: Uint8Array, file: string): Archive {
     }
     if (special) continue;
     let name: string;
-    const reference = /^(?:\/|#1\/)(\d+)$/.exec(field);
+    // GNU ar writes an offset over a name that it has cut short, of which the last character is left.
+    const reference = /^(?:\/|#1\/)(\d+)(?: .*)?$/.exec(field);
     if (reference === null) name = field.endsWith("/") ? field.slice(0, -1) : field;
     else if (field.startsWith("#1/")) {
       const length = Number(reference[1]);

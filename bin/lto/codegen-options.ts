@@ -1,5 +1,5 @@
 /** What code generation is told: by options, and by what the modules say. */
-import { codeModelOf, nearDataBytes } from "../../lto/codegen/code-model.js";
+import { codeModelOf, nearDataBytes, stackAlignmentOf } from "../../lto/codegen/code-model.js";
 import type { OutlineForm } from "../../lto/codegen/outline/forms.js";
 import type { CodegenOptions } from "../../lto/codegen/program/options.js";
 import { unwindTables } from "../../lto/codegen/select/function-attributes.js";
@@ -18,6 +18,7 @@ export function codegenOptions(module: Module, options: DriverOptions): CodegenO
     relocation: options.relocationModel ?? defaultRelocation(module, options),
     codeModel,
     nearData: nearDataBytes(module),
+    stackAlignment: stackAlignmentOf(module),
     level: options.level,
     allocator: told.regalloc,
     checkAllocation: options.checkRegalloc,

@@ -140,10 +140,14 @@ function readArchiveInput(
   reading: Reading,
 ): LinkInput[] {
   const { members } = readArchive(bytes, path);
+  const seen = new Map<string, number>();
   const read = (
     member: (typeof members)[number],
   ): { file: string; inputs: (ModuleInput | NativeInput)[] } => {
-    const file = `${path}(${member.name})`;
+    // What is said and remembered of a file is by its name, and members of different folders may share theirs.
+    const count = (seen.get(member.name) ?? 0) + 1;
+    seen.set(member.name, count);
+    const file = `${path}(${member.name}${count > 1 ? ` #${count}` : ""})`;
     const memberPath =
       member.path === null || isAbsolute(member.path) ? member.path : join(dirname(path), member.path);
     const contents = member.bytes ?? readFile(memberPath!);

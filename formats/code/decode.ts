@@ -268,8 +268,13 @@ function isAllOnes(inst: Instruction): boolean {
   return BigInt.asIntN(bits, inst.immediate(1)) === -1n;
 }
 
-/** Insertions into a vector, by the bytes that they read of a general register. */
-const inserted = new Map<Mnemonic, number>([
+/**
+ * Moves to vectors and masks, by the bytes that are surely needed of a general register. That of a mask of 16 moves those of 8
+ * and fewer lanes as well, of which nothing above is looked at.
+ */
+const movedBytes = new Map<Mnemonic, number>([
+  [Mnemonic.Kmovb, 1],
+  [Mnemonic.Kmovw, 1],
   [Mnemonic.Pinsrb, 1],
   [Mnemonic.Vpinsrb, 1],
   [Mnemonic.Pinsrw, 2],
@@ -278,7 +283,7 @@ const inserted = new Map<Mnemonic, number>([
 
 /** How many of the lowest bits of a general register that it reads get into the result; null: all. */
 function bitsKept(inst: Instruction): number | null {
-  const bytes = inserted.get(inst.mnemonic);
+  const bytes = movedBytes.get(inst.mnemonic);
   if (bytes !== undefined) return hasMemory(inst) ? null : bytes * 8;
   const { mnemonic } = inst;
   if (mnemonic !== Mnemonic.Shl && mnemonic !== Mnemonic.And && mnemonic !== Mnemonic.Test) return null;

@@ -1,4 +1,7 @@
-/** What a module says of how far code and data are apart. Source: System V ABI AMD64, section 3.5.1 (code models). */
+/**
+ * What a module says of how far code and data are apart (System V ABI AMD64, section 3.5.1, code models), and of how the stack is
+ * aligned where code is called that is not in it.
+ */
 import type { Module } from "../ir/module.js";
 import type { CodeModel } from "./target.js";
 
@@ -15,3 +18,7 @@ export function nearDataBytes(module: Module): number {
   if (model !== "medium" && model !== "large") return Number.POSITIVE_INFINITY;
   return Number(module.flag("Large Data Threshold") ?? (model === "large" ? 0 : defaultThreshold));
 }
+
+/** Bytes to which code that the module calls may count on the stack being aligned; 0: as the ABI says. */
+export const stackAlignmentOf = (module: Module): number =>
+  Number(module.flag("override-stack-alignment") ?? 0);

@@ -406,8 +406,8 @@ export class MFunction {
   noRedZone = false;
   /** The address of the frame is asked for, or a frame pointer is demanded by attribute. */
   needsFramePointer = false;
-  /** Callers may leave the stack aligned to less than the ABI says. */
-  realignStack = false;
+  /** It aligns the stack itself, to so many bytes and at least to the ABI's: callers may not; 0: it counts on them. */
+  stackAlignment = 0;
   /** Contains a call that returns twice: nothing may live in a callee-saved register across it. */
   returnsTwice = false;
   /** Registers that hold the results on return. */

@@ -123,6 +123,8 @@ export interface SelectOptions {
   readonly codeModel: CodeModel;
   /** Bytes up to which variables are near the code, in the medium code model. */
   readonly nearData: number;
+  /** Bytes to which functions align the stack at calls of unknown code; 0: as the ABI says. */
+  readonly stackAlignment: number;
   /** Registers that a call of this function may change; null for a call through a pointer, with its `calleeSet`. */
   readonly clobbersOf: (callee: GlobalValue | null, calleeSet: number) => RegisterSet;
   readonly conventionOf: (callee: GlobalValue | null) => Convention;

@@ -149,7 +149,12 @@ const flags = spaced(
     ["kcfi-offset", "harmless", "of functions that passes make: no such is called through pointers"],
     ["kcfi-hash", "harmless", "the numbers are in the IR already"],
     ["kcfi-arity", "refused", "numbers before functions do not tell how many parameters they have"],
-    ["override-stack-alignment", "refused", "the stack is aligned as the ABI says"],
+    [
+      "override-stack-alignment",
+      "refused",
+      "the stack is aligned as the ABI says, or to more",
+      { 16: "done", 32: "done", 64: "done", 128: "done", 256: "done" },
+    ],
     ["indirect_branch_cs_prefix", "refused", "indirect branches have no prefix"],
     ["Cross-DSO~CFI", "refused", "no check between libraries"],
     ["cfguard ehcontguard import-call-optimization", "refused", "of another system"],

@@ -72,13 +72,18 @@ describe("archives", () => {
 
   it("may be thin, and then give paths", () => {
     const bytes = ascii(
-      "!<thin>\n" + member("//", `sub/${longName}/\n`) + header("x.o/", 12345) + header("/0", 99),
+      "!<thin>\n" +
+        member("//", `sub/${longName}/\nb/c.o/\n`) +
+        header("x.o/", 12345) +
+        header("/0", 99) +
+        header(`/${longName.length + 6}`.padEnd(15) + "/", 99),
     );
     expect(readArchive(bytes, "lib.a")).toEqual({
       thin: true,
       members: [
         { name: "x.o", bytes: null, path: "x.o" },
         { name: `sub/${longName}`, bytes: null, path: `sub/${longName}` },
+        { name: "b/c.o", bytes: null, path: "b/c.o" },
       ],
     });
   });

@@ -259,6 +259,8 @@ describe("violations", () => {
     expect(kept("pinsrw $1, %ecx, %xmm0\nmovd %xmm0, %eax\nsarl $1, %eax")).toBe(1);
     expect(kept("movw (%rdi), %cx\npinsrw $1, %ecx, %xmm0\nmovd %xmm0, %eax\nsarl $1, %eax")).toBe(0);
     expect(kept("movd %ecx, %xmm0\nmovd %xmm0, %eax\nsarl $1, %eax")).toBe(1);
+    expect(kept("kmovw %ecx, %k1\nvmovdqu64 %zmm0, (%rdi) {%k1}")).toBe(0);
+    expect(kept("kmovd %ecx, %k1\nvmovdqu16 %zmm0, (%rdi) {%k1}")).toBe(1);
     // What is needed of the result is further down before the shift.
     const inserted = "pinsrw $1, %ecx, %xmm0\nmovd %xmm0, %eax\nsarl $1, %eax";
     expect(kept(`shll $8, %ecx\norl $255, %ecx\n${inserted}`)).toBe(0);

@@ -229,7 +229,13 @@ const rows: readonly Row[] = [
   { flag: "-mlvi-hardening", says: "unsupported: target feature +lvi-load-hardening" },
   { flag: "-mseses", says: "unsupported: target feature +seses" },
   { flag: "-mindirect-branch-cs-prefix", says: 'unsupported: module flag "indirect_branch_cs_prefix" = 1' },
-  { flag: "-mstack-alignment=32", says: 'unsupported: module flag "override-stack-alignment" = 32' },
+  {
+    flag: "-mstack-alignment=64",
+    // LLVM's counts on its callers.
+    shows: { indirect: /(?:andq\t\$-64, %rsp|subq\t\$56, %rsp)[\s\S]*callq?\t\*/ },
+    lacks: { leaf: /andq/ },
+  },
+  { flag: "-mstack-alignment=8", says: 'unsupported: module flag "override-stack-alignment" = 8' },
   { flag: "-mno-implicit-float", says: "unsupported: attribute noimplicitfloat" },
   { flag: "-mno-sse", says: "unsupported: target feature -sse" },
   { flag: "-fms-hotpatch", says: 'unsupported: attribute "patchable-function"="prologue-short-redirect"' },

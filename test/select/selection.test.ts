@@ -30,6 +30,7 @@ const options: SelectOptions = {
   relocation: "static",
   codeModel: "small",
   nearData: Number.POSITIVE_INFINITY,
+  stackAlignment: 0,
   clobbersOf: () => noRegisters,
   conventionOf: () => defaultConvention,
   passedTo: () => {

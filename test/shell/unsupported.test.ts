@@ -28,6 +28,10 @@ const files = {
     int other(int x) { return x + hidden; }
     int main(int argc, char **argv) { printf("%d %d %d\\n", first(argc), second(argc), third(argc)); return 0; }`,
   "inlined.c": `int third(int x) { ${jump} }`,
+  "twin.c": `int other(int x) { ${jump} }`,
+  "starts.c": `
+    int first(int), third(int);
+    int main(int argc, char **argv) { return first(argc) * 16 + third(argc); }`,
   "caller.c": "int third(int);\nint main(int argc, char **argv) { return third(argc) + 4; }",
   "tiles.c": `
     #include <immintrin.h>
@@ -80,6 +84,15 @@ describe.skipIf(clang === "")("a module with unsupported constructs", () => {
     const { code, stderr } = await cc("-O2", "caller.o", "inlined.o", "-o", "program");
     expect(stderr).toMatch(/^tsc-lto: warning: inlined\.o: .*\n$/);
     expect([code, start()]).toEqual([0, "5 "]);
+  }, 60_000);
+
+  it("may have the name of another member of its archive", async () => {
+    await compile("jumps", "twin", "starts");
+    const make = "mkdir a && cp jumps.o a/same.o && cp twin.o same.o && ar qcs both.a a/same.o same.o";
+    expect(spawnSync("sh", ["-c", make], { cwd: w.directory }).status).toBe(0);
+    const { code, stderr } = await cc("-O2", "starts.o", "both.a", "-o", "program");
+    expect(stderr).toMatch(/^tsc-lto: warning: both\.a\(same\.o\): .*\n.*both\.a\(same\.o #2\): .*\n$/);
+    expect([code, start()]).toEqual([0, "33 "]);
   }, 60_000);
 
   it("may be a member of an archive, of which only what is needed is linked", async () => {

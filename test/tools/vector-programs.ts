@@ -310,6 +310,8 @@ class FunctionMaker {
       () => this.lane(),
       () => this.chain(),
       () => this.resize(),
+      () => this.clamp(),
+      () => this.productOfExtended(),
       () => this.toFloat(),
       () => this.saturate(),
       () => this.toIntInRange(),
@@ -453,6 +455,59 @@ class FunctionMaker {
     if (element === a.shape.element || widthOf(result) > mostBits) return;
     const operation = bits[element] < bits[a.shape.element] ? "trunc" : this.random.pick(words("zext sext"));
     this.add(result, this.emit(`${operation} ${typeOf(a.shape)} ${a.text} to ${typeOf(result)}`));
+  }
+  /** Held within bounds, mostly those of a narrower type, and made narrower. */
+  private clamp(): void {
+    const { random } = this;
+    const [wide, narrow] = random.pick([
+      ["i32", "i8"],
+      ["i32", "i16"],
+      ["i16", "i8"],
+      ["i64", "i32"],
+    ] as const);
+    const count = random.pick([4, 8, 16, 32]);
+    const shape: Shape = { count, element: wide };
+    if (widthOf(shape) > mostBits) return;
+    const type = typeOf(shape);
+    const signed = random.oneIn(2);
+    const top = (1n << BigInt(bits[narrow] - (signed ? 1 : 0))) - (random.oneIn(6) ? 0n : 1n);
+    const bottom = signed ? -(1n << BigInt(bits[narrow] - 1)) : random.oneIn(6) ? 1n : 0n;
+    const upper = random.oneIn(2) && !signed ? "umin" : "smin";
+    const bounds: [string, bigint][] = [
+      ["smax", bottom],
+      [upper, top],
+    ];
+    if (random.oneIn(3)) bounds.reverse();
+    let { text } = this.like(shape);
+    for (const [name, bound] of bounds)
+      text = this.call(`llvm.${name}.${suffixOf(shape)}`, shape, [
+        [type, text],
+        [type, this.constant(shape, String(bound))],
+      ]);
+    if (random.oneIn(4)) this.add(shape, text);
+    const result: Shape = { count, element: narrow };
+    this.add(result, this.emit(`trunc ${type} ${text} to ${typeOf(result)}`));
+  }
+  /** Of narrower lanes, or of one in all lanes. */
+  private productOfExtended(): void {
+    const { random } = this;
+    const wide: Shape = { count: random.pick([4, 8, 16]), element: random.pick(wideIntegers) };
+    if (widthOf(wide) > mostBits) return;
+    const factor = (): string => {
+      const narrow: Shape = { count: wide.count, element: random.pick(["i8", "i16"]) };
+      const type = typeOf(narrow);
+      let { text } = this.like(narrow);
+      if (random.oneIn(3)) {
+        const scalar = this.like({ count: 0, element: narrow.element }).text;
+        const one = this.emit(`insertelement ${type} poison, ${narrow.element} ${scalar}, i32 0`);
+        text = this.emit(
+          `shufflevector ${type} ${one}, ${type} poison, <${wide.count} x i32> zeroinitializer`,
+        );
+      }
+      return this.emit(`${random.pick(words("zext sext"))} ${type} ${text} to ${typeOf(wide)}`);
+    };
+    const [a, b] = [factor(), factor()];
+    this.add(wide, this.emit(`mul ${typeOf(wide)} ${a}, ${b}`));
   }
   private toFloat(): void {
     const a = this.anyInt();

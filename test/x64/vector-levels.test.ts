@@ -250,3 +250,71 @@ test("bitwise operations on bytes, which no mask applies to, are chosen from", a
   expect(text).toMatch(/vpblendmb/);
   expect(text).toMatch(/\tvpandd?q?\t/);
 });
+
+describe("lanes that are held within the bounds of narrower ones are packed as they are", () => {
+  const bounded = (type: string, low: string, high: string, kinds: readonly [string, string], to: string) => {
+    const suffix = type.replace(/^<(\d+) x (.*)>$/, "v$1$2");
+    return `  %x = call ${type} @llvm.${kinds[0]}.${suffix}(${type} %a, ${type} splat (${low}))
+  %y = call ${type} @llvm.${kinds[1]}.${suffix}(${type} %x, ${type} splat (${high}))
+  %r = trunc ${type} %y to ${to}`;
+  };
+  const clamp = ["smax", "umin"] as const;
+  const cases = [
+    ["to bytes", "<8 x i32>", "i32 0", "i32 255", clamp, "<8 x i8>", "packssdw packuswb"],
+    ["to signed bytes", "<8 x i16>", "i16 -128", "i16 127", ["smax", "smin"], "<8 x i8>", "packsswb"],
+    ["to signed words", "<8 x i32>", "i32 32767", "i32 -32768", ["smin", "smax"], "<8 x i16>", "packssdw"],
+    ["not to other bounds", "<8 x i32>", "i32 1", "i32 255", clamp, "<8 x i8>", null],
+    ["not of unsigned numbers", "<8 x i16>", "i16 255", "i16 0", ["umin", "smax"], "<8 x i8>", null],
+  ] as const;
+  test.each(cases)("%s", async (what, type, low, high, kinds, to, packs) => {
+    for (const feature of ["+sse2", "+avx2"]) {
+      const body = bounded(type, low, high, kinds, to);
+      const name = `clamp-${what.replaceAll(" ", "-")}${feature}`;
+      const text = await compiled(name, to, `${type} %a`, body, `"target-features"="${feature}"`);
+      const own = [...text.matchAll(/\tv?(p(?!ush)\w+)\t/g)].map((m) => m[1]);
+      if (packs === null) expect(own.some((op) => /^p(?:min|max|cmpgt)/.test(op!))).toBe(true);
+      else expect(own).toEqual(packs.split(" "));
+    }
+  });
+});
+
+test("a lane extended and multiplied by extended words takes neither shifts nor masks", async () => {
+  const body = `  %i = insertelement <8 x i8> poison, i8 %s, i64 0
+  %v = shufflevector <8 x i8> %i, <8 x i8> poison, <8 x i32> zeroinitializer
+  %w = sext <8 x i8> %v to <8 x i32>
+  %x = sext <8 x i16> %a to <8 x i32>
+  %r = mul <8 x i32> %w, %x`;
+  const text = await compiled("words", "<8 x i32>", "<8 x i16> %a, i8 %s", body, '"target-features"="+sse2"');
+  expect(text.match(/\tpmaddwd\t/g)?.length).toBe(2);
+  expect(text).not.toMatch(/psra|pmuludq|andps|pand\b/);
+});
+
+test("an amount in all lanes goes to the shift without a detour, and lanes that loops keep are taken as they are", async () => {
+  const body = `  %i = insertelement <4 x i32> poison, i32 %n, i64 0
+  %v = shufflevector <4 x i32> %i, <4 x i32> poison, <4 x i32> zeroinitializer
+  br label %l
+l:
+  %p = phi <4 x i32> [ %a, %0 ], [ %s, %l ]
+  %t = add <4 x i32> %p, splat (i32 7)
+  %s = lshr <4 x i32> %t, %v
+  %e = extractelement <4 x i32> %s, i32 0
+  %c = icmp eq i32 %e, 0
+  br i1 %c, label %x, label %l
+x:
+  %r = add <4 x i32> %s, %a`;
+  const of = (feature: string): Promise<string> =>
+    compiled(`count${feature}`, "<4 x i32>", "<4 x i32> %a, i32 %n", body, `"target-features"="${feature}"`);
+  const narrow = await of("+sse2");
+  expect(narrow).toMatch(/\tpsrld\t%xmm/);
+  expect(narrow).not.toMatch(/movq\t/);
+  expect(await of("+avx2")).toMatch(/\tvpsrlvd\t/);
+});
+
+test("lanes chosen by the sign of numbers need no comparison", async () => {
+  const body = `  %c = icmp slt <4 x i32> %a, zeroinitializer
+  %r = select <4 x i1> %c, <4 x i32> %b, <4 x i32> %a`;
+  const type = "<4 x i32>";
+  const text = await compiled("sign", type, `${type} %a, ${type} %b`, body, '"target-features"="+avx2"');
+  expect(text).toMatch(/\tvblendvps\t/);
+  expect(text).not.toMatch(/cmpgt/);
+});

@@ -1,6 +1,16 @@
 /** Conversions between integers and floating point, of any width and format. */
 import { Op } from "../../ir/instructions.js";
-import { floatType, functionType, i32, i64, structType, type Type } from "../../ir/types.js";
+import {
+  doubleType,
+  floatType,
+  fp80Type,
+  fp128Type,
+  functionType,
+  i32,
+  i64,
+  structType,
+  type Type,
+} from "../../ir/types.js";
 import type { Value } from "../../ir/values.js";
 import { zeroOf } from "../../ir/values.js";
 import { promotedInt } from "./emitter.js";
@@ -13,7 +23,10 @@ import { pairAttributes } from "./wide.js";
 
 /** sitofp, uitofp. */
 export function intToFloat(l: Lowering, width: number, parts: Parts, signed: boolean, to: Type): Value {
-  if (isSmallFloat(to)) return floatConvert(l, floatType, to, intToFloat(l, width, parts, signed, floatType));
+  if (isSmallFloat(to)) {
+    const exact = exactFor(to, width);
+    return floatConvert(l, exact, to, intToFloat(l, width, parts, signed, exact));
+  }
   if (width > 128) throw l.unsupported(`conversion of i${width} to ${to}`);
   if (width > 64) {
     const words = extendedParts(l, parts, width, signed);
@@ -33,6 +46,13 @@ export function intToFloat(l: Lowering, width: number, parts: Parts, signed: boo
   const asUnsigned = !signed && width === 64;
   if (isQuad) return l.library(`__float${asUnsigned ? "un" : ""}ditf`, to, [word]);
   return l.cast(asUnsigned ? Op.UIToFP : Op.SIToFP, word, to);
+}
+
+/** A format on the way from an integer to a small one: rounding twice is rounding once where it holds all of the integer. */
+function exactFor(to: Type, width: number): Type {
+  // What float has not room for is infinite as a half.
+  if (to.kind === "half" || width <= 24) return floatType;
+  return width <= 53 ? doubleType : width <= 64 ? fp80Type : fp128Type;
 }
 
 /** fptosi, fptoui. */

@@ -25,6 +25,7 @@ import {
 import { intBinary, intCompare, intConstant, intResize, isNegative } from "./integers.js";
 import type { Lowering, Parts } from "./lowering.js";
 import { scalarCast } from "./scalars.js";
+import { smallFma } from "./small-fma.js";
 import { strictMinMax } from "./strict-min-max.js";
 
 const first = (c: LaneCall): Value => c.args[0]![0]!;
@@ -74,6 +75,11 @@ const fmuladd: LaneHandler = (l, c) => {
   const [a, b, addend] = c.args as [Parts, Parts, Parts];
   return floatBinary(l, Op.FAdd, c.type, floatBinary(l, Op.FMul, c.type, a, b, c.flags), addend, c.flags);
 };
+
+const fma: LaneHandler = (l, c) =>
+  isSmallFloat(c.type)
+    ? [smallFma(l, c.type, c.args.map(([part]) => part!) as [Value, Value, Value])]
+    : (fusedInstruction(l, c) ?? library("fma")(l, c));
 
 const powi: LaneHandler = (l, c) => {
   const exponent = intResize(l, c.argTypes[1]!.bits, 32, c.args[1]!, true)[0]!;
@@ -244,7 +250,7 @@ const plain: (readonly [string, LaneHandler])[] = [
   ["fabs", (l, c) => floatAbs(l, c.type, c.args[0]!)],
   ["copysign", (l, c) => copySign(l, c.type, c.args[0]!, c.args[1]!)],
   ["fmuladd", fmuladd],
-  ["fma", (l, c) => fusedInstruction(l, c) ?? library("fma")(l, c)],
+  ["fma", fma],
   ["powi", powi],
   ["ldexp", ldexp],
   ["frexp", frexp],

@@ -97,10 +97,11 @@ export const enum Property {
   NeedsFramePointer = 1 << 4,
   ReturnsTwice = 1 << 5,
   FramePointer = 1 << 6,
-  RealignStack = 1 << 9,
   RedZone = 1 << 10,
   Profiled = 1 << 11,
   FallsThrough = 1 << 12,
   /** Position of two bits: an index into `unwindTables`. */
   Unwind = 7,
+  /** Position of four bits: 0, or one more than the logarithm. */
+  StackAlignment = 13,
 }

@@ -108,7 +108,7 @@ class Packer {
         (mf.returnsTwice ? Property.ReturnsTwice : 0) |
         (unwindTables.indexOf(mf.unwind) << Property.Unwind) |
         (mf.framePointer ? Property.FramePointer : 0) |
-        (mf.realignStack ? Property.RealignStack : 0) |
+        ((32 - Math.clz32(mf.stackAlignment)) << Property.StackAlignment) |
         (mf.redZone ? Property.RedZone : 0) |
         (mf.profiled ? Property.Profiled : 0) |
         (mf.fallsThrough ? Property.FallsThrough : 0),

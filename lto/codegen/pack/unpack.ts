@@ -143,7 +143,8 @@ class Unpacker {
     mf.returnsTwice = (properties & Property.ReturnsTwice) !== 0;
     mf.unwind = unwindTables[(properties >> Property.Unwind) & 3]!;
     mf.framePointer = (properties & Property.FramePointer) !== 0;
-    mf.realignStack = (properties & Property.RealignStack) !== 0;
+    const alignment = (properties >> Property.StackAlignment) & 15;
+    mf.stackAlignment = alignment === 0 ? 0 : 1 << (alignment - 1);
     mf.profiled = (properties & Property.Profiled) !== 0;
     mf.fallsThrough = (properties & Property.FallsThrough) !== 0;
     mf.redZone = (properties & Property.RedZone) !== 0;

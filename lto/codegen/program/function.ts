@@ -79,6 +79,7 @@ export function allocateFunction(
       relocation: options.relocation,
       codeModel: options.codeModel ?? "small",
       nearData: options.nearData ?? Number.POSITIVE_INFINITY,
+      stackAlignment: options.stackAlignment ?? 0,
       ...callees,
       warn,
     }),

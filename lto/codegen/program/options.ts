@@ -29,6 +29,8 @@ export interface CodegenOptions {
   readonly codeModel?: CodeModel;
   /** Bytes up to which variables are near the code; absent: all are. */
   readonly nearData?: number;
+  /** Bytes to which the stack is aligned at calls of unknown code; absent: as the ABI says. */
+  readonly stackAlignment?: number;
   /** Overrides what the functions' attributes say; null leaves it to them. */
   readonly level: OptimizationLevel | null;
   readonly allocator: AllocatorOptions["allocator"];

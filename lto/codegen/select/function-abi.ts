@@ -63,8 +63,7 @@ export class FunctionAbi {
     this.resultPointer = args.find(({ attributes: a }) => a.type("sret") !== undefined)?.argument ?? null;
     this.resultAttributes = result;
     this.nounwind = fn.has("nounwind") && !hasTable;
-    // What a tail call would enter has no alignment but that of the caller.
-    this.noTailCalls = fn.string("disable-tail-calls") === "true" || fn.string("stackrealign") !== undefined;
+    this.noTailCalls = fn.string("disable-tail-calls") === "true";
     this.zeroExtended = new Uint8Array(argumentCount);
     for (const { argument: arg, attributes: a } of args)
       if (arg.type.kind === "int" && arg.type.bits >= 8 && arg.type.bits < 32 && a.has("zeroext"))

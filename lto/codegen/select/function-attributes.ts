@@ -29,7 +29,8 @@ export function describeFunction(s: FunctionSelection, legal: LegalFunction): Ar
   mf.unwind = unwindTables(fn);
   mf.noRedZone = attributes.has("noredzone");
   if (wantsFramePointer(attributes.string("frame-pointer"), legal)) mf.needsFramePointer = true;
-  mf.realignStack = attributes.string("stackrealign") !== undefined;
+  const isRealigned = attributes.string("stackrealign") !== undefined;
+  mf.stackAlignment = Math.max(isRealigned ? 1 : 0, alignmentOfCalls(s, legal));
   legal.args.forEach(({ argument: { type, index } }, i) => {
     const place = args.places[i]!;
     if (place.kind === "register") return;
@@ -47,6 +48,23 @@ export function describeFunction(s: FunctionSelection, legal: LegalFunction): Ar
 export function unwindTables({ attributes: { fn: attributes }, personality }: Func): UnwindTables {
   if (attributes.has("uwtable")) return attributes.int("uwtable") === 1 ? "sync" : "async";
   return attributes.has("nounwind") && personality === null ? "none" : "sync";
+}
+
+/**
+ * Bytes that calls of code that is not in the program need, which programs may ask to be more than the ABI's. A function with such
+ * calls aligns the stack itself: its own callers may be code that only does as the ABI says, such as the C library's.
+ */
+function alignmentOfCalls(
+  { options: { stackAlignment } }: FunctionSelection,
+  { body }: LegalFunction,
+): number {
+  const leaves = (inst: Inst): boolean => {
+    if (!isCall(inst)) return false;
+    const callee = inst.operands[0]!;
+    if (callee.valueKind === "asm" || intrinsicOf(callee) !== null) return false;
+    return callee.valueKind !== "global" || callee.kind !== "function" || callee.isDeclaration;
+  };
+  return stackAlignment > 0 && body.blocks.some(({ insts }) => insts.some(leaves)) ? stackAlignment : 0;
 }
 
 /** @param which functions are to have one: "all", "non-leaf" (and variants), "reserved", "none" */

@@ -24,7 +24,10 @@ export function findTailCall(s: FunctionSelection, ret: Inst): CallInst | null {
   const must = call.data.tail === "musttail";
   const { abi, mf } = s;
   const isWanted = s.optimize || call.data.callingConvention === AskedConvention.Tail;
-  if (!must && (!isWanted || abi.noTailCalls || abi.resultPointer !== null || mf.returnsTwice)) return null;
+  // What a tail call enters has no alignment but that of the caller.
+  const isRealigned = mf.stackAlignment > 0;
+  if (!must && (!isWanted || isRealigned || abi.noTailCalls || abi.resultPointer !== null || mf.returnsTwice))
+    return null;
   if (!must && !returnsExactly(s, call, ret)) return null;
   if (!s.mayLeaveBy(call)) {
     if (must) s.unsupported("musttail call between these calling conventions");

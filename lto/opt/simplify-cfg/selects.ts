@@ -26,6 +26,7 @@ export function makeSelects(block: Block, graph: Graph): Plan | null {
   if (fork === null) return null;
   const { head, arms } = fork;
   const isSmall = graph.goal !== "speed";
+  if (!isSmall && isPredictable(head.terminator)) return null;
   let moved = 0;
   for (const arm of arms) {
     for (let i = 0; i < arm.insts.length - 1; i++) if (!isCheap(arm.insts[i]!)) return null;
@@ -64,6 +65,17 @@ export function makeSelects(block: Block, graph: Graph): Plan | null {
     replaceTerminator(editor, head, jumpTo(block));
     for (const arm of arms) kill(arm);
   };
+}
+
+/** Of so many runs one may go the other way: what is predicted waits for nothing, and a select waits for both sides. */
+const predictable = 100;
+
+/** The source or a profile says that it nearly always goes one way. */
+function isPredictable({ hints }: Inst): boolean {
+  const weights = hints?.weights;
+  if (weights?.length !== 2) return false;
+  const [a, b] = weights as [number, number];
+  return a + b > 0 && Math.min(a, b) * predictable <= a + b;
 }
 
 function forkBefore(a: Block, b: Block, block: Block, graph: Graph): Fork | null {

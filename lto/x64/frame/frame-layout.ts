@@ -229,7 +229,7 @@ function realigned(mf: MFunction, facts: Facts, mask: RegisterSet): FrameLayout 
   // Slots without uses count, too: they stand for outgoing arguments of that alignment.
   const realign = mf.slots.reduce(
     (most, { kind, align }) => (kind === "incoming" ? most : Math.max(most, align)),
-    stackAlign,
+    Math.max(stackAlign, mf.stackAlignment),
   );
   const { offsets, bytes } = pack(mf, facts.order, 0, 0, false);
   return {

@@ -12,8 +12,9 @@ export const stackAlign = 16;
 
 const overAligned = (slot: FrameSlot): boolean => slot.kind !== "incoming" && slot.align > stackAlign;
 
-/** A slot asks for more alignment than the ABI gives, or callers may not give that. */
-export const needsRealignment = (mf: MFunction): boolean => mf.realignStack || mf.slots.some(overAligned);
+/** A slot or a call asks for more alignment than the ABI gives, or callers may not give that. */
+export const needsRealignment = (mf: MFunction): boolean =>
+  mf.stackAlignment > 0 || mf.slots.some(overAligned);
 
 /** rbp addresses the frame (not allocatable). */
 export const needsFramePointer = (mf: MFunction): boolean =>

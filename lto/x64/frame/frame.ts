@@ -333,7 +333,8 @@ class FramePass {
   // ── Calls ──
 
   private paddingFor(bytes: number): number {
-    return (stackAlign - (bytes % stackAlign)) % stackAlign;
+    const align = Math.max(stackAlign, this.mf.stackAlignment);
+    return (align - (bytes % align)) % align;
   }
 
   /** Whether an instruction after `index` reads flags before any writes them. */

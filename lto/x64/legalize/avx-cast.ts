@@ -6,7 +6,8 @@ import { type Value, zeroOf } from "../../ir/values.js";
 import { vectorFeatures } from "../isa/vector-features.js";
 import { maskFrom, maskLike } from "./avx-masks.js";
 import { alike, isWide, join, narrowParts, splatOf, vex, wideOf, wideParts } from "./avx-registers.js";
-import { isNonNegative } from "./vectors-facts.js";
+import { clampOf, packsOf } from "./vectors-clamp.js";
+import { isNonNegative, usedBits } from "./vectors-facts.js";
 import { registerOf, type Shape, shapeOf } from "./vectors-shape.js";
 import { as, imm, letterOf, v2i64, v4i32, v8i16, v16i8 } from "./vectors-sse.js";
 
@@ -16,7 +17,7 @@ export function nativeCast(l: Lowering, inst: Inst, operand: Value, avx2: boolea
   const target = shapeOf(inst.type);
   if (target.representation === "mask") return toMask(l, inst, operand, source, avx2);
   if (target.representation !== "lanes" || !target.isExact) return null;
-  const parts = l.parts(operand).map((p) => (p.valueKind === "undef" ? zeroOf(p.type) : p));
+  const parts = pinnedParts(l, operand);
   const types = l.partTypes(inst.type);
   const op = inst.op as CastOp;
   if (source.representation === "mask") return fromMask(l, op, operand, parts, target, types, avx2);
@@ -27,8 +28,11 @@ export function nativeCast(l: Lowering, inst: Inst, operand: Value, avx2: boolea
       const signed = op === Op.SExt;
       return extend(l, narrowParts(l, parts), source.laneBits, target.laneBits, types, signed, avx2);
     }
-    case Op.Trunc:
-      return truncate(l, parts, target.laneBits, types, avx2);
+    case Op.Trunc: {
+      const packed = packedClamp(l, operand, source.laneBits, target.laneBits, types);
+      const isLossless = (inst.flags & Flag.Nuw) !== 0 || usedBits(operand) <= target.laneBits;
+      return packed ?? truncate(l, parts, target.laneBits, types, avx2, isLossless);
+    }
     case Op.SIToFP:
     case Op.UIToFP: {
       const isSigned = op === Op.SIToFP || (inst.flags & Flag.NonNeg) !== 0 || isNonNegative(operand);
@@ -53,6 +57,9 @@ export function nativeCast(l: Lowering, inst: Inst, operand: Value, avx2: boolea
       return null;
   }
 }
+
+const pinnedParts = (l: Lowering, value: Value): Parts =>
+  l.parts(value).map((p) => (p.valueKind === "undef" ? zeroOf(p.type) : p));
 
 const hasHalf = (l: Lowering): boolean => vectorFeatures(l.fn.attributes.fn).f16c;
 
@@ -153,8 +160,9 @@ function truncate(
   to: number,
   types: readonly Type[],
   avx2: boolean,
+  isLossless = false,
 ): Parts | null {
-  if (!avx2 && parts.some((p) => isWide(p.type))) return null;
+  if (!avx2 && !isLossless && parts.some((p) => isWide(p.type))) return null;
   let bits = parts[0]!.type.element.bits;
   let registers = parts;
   if (bits === 64) {
@@ -167,16 +175,33 @@ function truncate(
   if (bits > to) {
     // Cleared above what stays, lanes lose nothing when they saturate.
     const kept = (1n << BigInt(to)) - 1n;
-    registers = narrowParts(
-      l,
-      registers.map((r) => l.bin(Op.And, r, splatOf(r.type, kept))),
-    );
+    const cleared = isLossless ? registers : registers.map((r) => l.bin(Op.And, r, splatOf(r.type, kept)));
+    registers = narrowParts(l, cleared);
     if (bits === 32) {
       registers = halvePairs(registers, (a, b) => vex(l, "Packusdw", v8i16, a, b));
       bits = 16;
     }
     if (bits > to) registers = halvePairs(registers, (a, b) => vex(l, "Packuswb", v16i8, a, b));
   }
+  return wideParts(l, types, registers);
+}
+
+/** Lanes that are held within bounds first, by packs that saturate; null: they are not. */
+function packedClamp(
+  l: Lowering,
+  operand: Value,
+  from: number,
+  to: number,
+  types: readonly Type[],
+): Parts | null {
+  const clamp = clampOf(operand, to);
+  const packs = clamp && packsOf(from, to, clamp.signed, true);
+  if (packs === null) return null;
+  const registers = packs.reduce<Parts>(
+    (halves, ending) =>
+      halvePairs(halves, (a, b) => vex(l, `Pack${ending}`, ending.endsWith("w") ? v8i16 : v16i8, a, b)),
+    narrowParts(l, pinnedParts(l, clamp!.value)),
+  );
   return wideParts(l, types, registers);
 }
 

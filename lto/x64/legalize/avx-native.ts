@@ -23,10 +23,10 @@ import { lowerHalves, type QuadOperations, quadProduct } from "./quad-products.j
 import { compareFloats as compareBySse } from "./vectors-arith.js";
 import { extensionsOf } from "./vectors-extensions.js";
 import { isNonNegative, isSplat, signedBits, uniformConstant, usedBits } from "./vectors-facts.js";
-import { extractLane, toRegister } from "./vectors-lanes.js";
+import { shiftCount } from "./vectors-lanes.js";
 import { naturalOf, signsOf } from "./vectors-masks.js";
 import { bitsOf, intLane, shapeOf } from "./vectors-shape.js";
-import { as, imm, letterOf, v2i64 } from "./vectors-sse.js";
+import { as, imm, letterOf } from "./vectors-sse.js";
 
 /** Registers with undefined ones fixed to zero, for sequences that read them more than once. */
 export function pinnedParts(l: Lowering, value: Value): Parts {
@@ -206,19 +206,23 @@ export type Shift = "ll" | "rl" | "ra";
 export const shiftBy = (l: Lowering, kind: Shift, v: Value, amount: number): Value =>
   amount === 0 ? v : vex(l, `Ps${kind}${letterOf(v.type.element.bits)}`, v.type, v, imm(amount));
 
+/** Of another block, as what loops do not change is: lanes that are there already are better than a count that has to be made. */
+export const isElsewhere = (l: Lowering, value: Value): boolean =>
+  value.valueKind !== "inst" || value.parent !== l.block;
+
 function shift(l: Lowering, kind: Shift, amounts: Value, a: Parts, b: Parts, avx2: boolean): Parts | null {
   const bits = a[0]!.type.element.bits;
   if (bits === 8 || (bits === 64 && kind === "ra") || !hasIntegers(a, avx2)) return null;
   const constant = uniformConstant(amounts);
   if (constant !== null)
     return a.map((r) => (constant >= bits ? zeroOf(r.type) : shiftBy(l, kind, r, constant)));
-  if (isSplat(amounts)) {
+  const hasVariable = avx2 && bits >= 32;
+  if (isSplat(amounts) && !(hasVariable && isElsewhere(l, amounts))) {
     const first = b[0]!;
-    const lane = extractLane(l, isWide(first.type) ? halvesOf(l, first)[0] : first, 0);
-    const count = toRegister(l, l.cast(Op.ZExt, lane, i64), v2i64);
+    const count = shiftCount(l, amounts, isWide(first.type) ? halvesOf(l, first)[0] : first);
     return a.map((r) => vex(l, `Ps${kind}${letterOf(bits)}`, r.type, r, count));
   }
-  if (!avx2 || bits === 16) return null;
+  if (!hasVariable) return null;
   return a.map((r, i) => vex(l, `Ps${kind}v${letterOf(bits)}`, r.type, r, b[i]!));
 }
 
@@ -326,6 +330,8 @@ function compare(
 export function blendBy(l: Lowering, mask: Value, set: Value, clear: Value): Value {
   const { type } = set;
   const bits = bitsOf(type.element);
+  // The sign of each lane is all that is looked at, or of each byte of words.
+  if (bits !== 16) mask = signsOf(mask, bits);
   const lane = bits === 32 ? floatType : bits === 64 ? doubleType : null;
   if (lane === null) {
     const bytes = alike(type, intLane(8));

@@ -11,9 +11,16 @@ import {
   type IntPredicate,
   Op,
 } from "../../ir/instructions.js";
-import { i64, type Type } from "../../ir/types.js";
+import type { Type } from "../../ir/types.js";
 import { constInt, isConstant, type Value, zeroOf } from "../../ir/values.js";
-import { compareImmediates, multiplyQuads, pinnedParts, type Shift, shiftBy } from "./avx-native.js";
+import {
+  compareImmediates,
+  isElsewhere,
+  multiplyQuads,
+  pinnedParts,
+  type Shift,
+  shiftBy,
+} from "./avx-native.js";
 import { halvesOf, isWide, isWidest, vex } from "./avx-registers.js";
 import { makeMask, wordType } from "./evex-assembly.js";
 import { nativeEvexCast } from "./evex-cast.js";
@@ -21,9 +28,9 @@ import { knownWord, maskOfWord, wordOf } from "./evex-masks.js";
 import { blendByWord, type Evex, isMaskable, isWhole, joinWords, wordAt } from "./evex-parts.js";
 import { nativeEvexShuffle } from "./evex-shuffle.js";
 import { isNonNegative, isSplat, uniformConstant } from "./vectors-facts.js";
-import { extractLane, toRegister } from "./vectors-lanes.js";
+import { shiftCount } from "./vectors-lanes.js";
 import { shapeOf } from "./vectors-shape.js";
-import { letterOf, v2i64 } from "./vectors-sse.js";
+import { letterOf } from "./vectors-sse.js";
 
 /** The parts of an instruction on vectors; null: it is done on halves. */
 export function nativeEvexOperation(l: Lowering, inst: Inst, evex: Evex): Parts | null {
@@ -116,11 +123,10 @@ function shift(l: Lowering, kind: Shift, amounts: Value, a: Parts, b: Parts): Pa
   const constant = uniformConstant(amounts);
   if (constant !== null)
     return a.map((r) => (constant >= bits ? zeroOf(r.type) : shiftBy(l, kind, r, constant)));
-  if (isSplat(amounts)) {
+  if (isSplat(amounts) && !isElsewhere(l, amounts)) {
     let first = b[0]!;
     while (isWide(first.type) || isWidest(first.type)) first = halvesOf(l, first)[0];
-    const lane = extractLane(l, first, 0);
-    const count = toRegister(l, l.cast(Op.ZExt, lane, i64), v2i64);
+    const count = shiftCount(l, amounts, first);
     return a.map((r) => vex(l, `Ps${kind}${letterOf(bits)}`, r.type, r, count));
   }
   return a.map((r, i) => vex(l, `Ps${kind}v${letterOf(bits)}`, r.type, r, b[i]!));

@@ -66,26 +66,27 @@ function widen(l: Lowering, registers: Parts, count: number, to: number, signed:
   return current;
 }
 
-/** Lanes halved in width until `to` bits, keeping their low bits. */
-function narrow(l: Lowering, registers: Parts, to: number): Parts {
+/** Two registers each made one; the last of an odd number with itself. */
+export function packPairs(registers: Parts, pack: (a: Value, b: Value) => Value): Value[] {
+  const out: Value[] = [];
+  for (let i = 0; i < registers.length; i += 2)
+    out.push(pack(registers[i]!, registers[i + 1] ?? registers[i]!));
+  return out;
+}
+
+/** Lanes halved in width until `to` bits, keeping their low bits. @param isLossless the others are clear */
+function narrow(l: Lowering, registers: Parts, to: number, isLossless = false): Parts {
   let current = registers;
   let bits: number = current[0]!.type.element.bits;
   if (bits === 32 && to === 8) {
     // Cleared to bytes first, the signed pack to words loses nothing.
     const bytes = splatConstant(i32, 0xffn);
-    const pack = (name: string, type: Type, from: Parts): Value[] => {
-      const out: Value[] = [];
-      for (let i = 0; i < from.length; i += 2)
-        out.push(sse(l, name, type, from[i]!, from[i + 1] ?? from[i]!));
-      return out;
-    };
-    const words = pack(
-      "packssdw",
-      v8i16,
-      current.map((r) => bitAnd(l, r, bytes)),
-    );
-    return pack("packuswb", v16i8, words);
+    const cleared = isLossless ? current : current.map((r) => bitAnd(l, r, bytes));
+    const words = packPairs(cleared, (a, b) => sse(l, "packssdw", v8i16, a, b));
+    return packPairs(words, (a, b) => sse(l, "packuswb", v16i8, a, b));
   }
+  if (bits === 16 && to === 8 && isLossless)
+    return packPairs(current, (a, b) => sse(l, "packuswb", v16i8, a, b));
   while (bits > to) {
     const next: Value[] = [];
     for (let i = 0; i < current.length; i += 2) next.push(narrowPair(l, bits, current[i]!, current[i + 1]));
@@ -120,12 +121,19 @@ function narrowPair(l: Lowering, bits: number, a: Value, b: Value | undefined): 
   }
 }
 
-/** A cast of vectors other than bitcast. */
-export function castVector(l: Lowering, op: CastOp, from: Type, to: Type, parts: Parts): Parts {
+/** A cast of vectors other than bitcast. @param isLossless of a truncation: only bits that are clear go */
+export function castVector(
+  l: Lowering,
+  op: CastOp,
+  from: Type,
+  to: Type,
+  parts: Parts,
+  isLossless = false,
+): Parts {
   const source = shapeOf(from);
   const target = shapeOf(to);
   if (source.representation !== "each" && target.representation !== "each") {
-    const fast = castLanes(l, op, source, target, parts);
+    const fast = castLanes(l, op, source, target, parts, isLossless);
     if (fast !== null) return fast;
   }
   const lanes = elements(l, from, parts);
@@ -136,7 +144,14 @@ export function castVector(l: Lowering, op: CastOp, from: Type, to: Type, parts:
   );
 }
 
-function castLanes(l: Lowering, op: CastOp, source: Shape, target: Shape, parts: Parts): Parts | null {
+function castLanes(
+  l: Lowering,
+  op: CastOp,
+  source: Shape,
+  target: Shape,
+  parts: Parts,
+  isLossless: boolean,
+): Parts | null {
   switch (op) {
     case Op.ZExt:
     case Op.SExt:
@@ -151,7 +166,7 @@ function castLanes(l: Lowering, op: CastOp, source: Shape, target: Shape, parts:
     case Op.Trunc:
       return target.representation === "mask"
         ? toMask(l, source, target, parts)
-        : narrow(l, parts, target.laneBits);
+        : narrow(l, parts, target.laneBits, isLossless);
     case Op.PtrToInt:
       if (target.representation === "mask") return toMask(l, source, target, parts);
       return target.laneBits === 64 ? parts : narrow(l, parts, target.laneBits);

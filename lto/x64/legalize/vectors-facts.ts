@@ -53,7 +53,10 @@ export function usedBits(value: Value, depth = 0): number {
         ? value.operands.reduce((most, _, i) => (most === all ? all : Math.max(most, of(i))), 0)
         : all;
     case Op.ShuffleVector:
-      return Math.max(of(0), of(1));
+    case Op.InsertElement:
+      return sourcesOf(value).reduce((most, source) => Math.max(most, usedBits(source, depth + 1)), 0);
+    case Op.Call:
+      return usedOfExtremum(value, all, depth);
     case Op.BitCast: {
       const source = value.operands[0]!;
       if (source.type.kind !== "vector" || !source.type.element.isInt(all / 2)) return all;
@@ -62,6 +65,67 @@ export function usedBits(value: Value, depth = 0): number {
     }
     default:
       return all;
+  }
+}
+
+/** What has been put into one lane and from there into all; null: that is not known. */
+export function splatScalar(value: Value): Value | null {
+  if (value.valueKind !== "inst" || value.op !== Op.ShuffleVector || !value.data.every((i) => i <= 0))
+    return null;
+  const [from] = value.operands;
+  if (from!.valueKind !== "inst" || from!.op !== Op.InsertElement) return null;
+  const at = from!.operands[2]!;
+  return at.valueKind === "int" && at.value === 0n ? from!.operands[1]! : null;
+}
+
+/** Where the lanes of a shuffle or an insertion come from: vectors, and scalars; those that are poison are whatever suits. */
+function sourcesOf(inst: Inst): readonly Value[] {
+  const [first, second] = inst.operands as readonly [Value, Value];
+  if (inst.op !== Op.ShuffleVector) {
+    const isPoison = first.valueKind === "undef" && first.poison;
+    return isPoison ? [second] : [first, second];
+  }
+  // A splat has the scalar alone, whatever the other lanes of the vector are that it was put into.
+  const scalar = splatScalar(inst);
+  if (scalar !== null) return [scalar];
+  const { count } = first.type;
+  const lanes = inst.data as readonly number[];
+  return [
+    ...(lanes.some((i) => i >= 0 && i < count) ? [first] : []),
+    ...(lanes.some((i) => i >= count) ? [second] : []),
+  ];
+}
+
+/** The larger or the smaller of two numbers. */
+export interface Extremum {
+  readonly kind: "smax" | "smin" | "umax" | "umin";
+  readonly left: Value;
+  readonly right: Value;
+}
+
+export function extremumOf(value: Value): Extremum | null {
+  if (value.valueKind !== "inst" || value.op !== Op.Call) return null;
+  const [callee, left, right] = value.operands;
+  const kind =
+    callee!.valueKind === "global" ? /^llvm\.([su](?:max|min))\./.exec(callee!.name)?.[1] : undefined;
+  return kind === undefined ? null : { kind: kind as Extremum["kind"], left: left!, right: right! };
+}
+
+/** @param all bits of the lanes */
+function usedOfExtremum(value: Value, all: number, depth: number): number {
+  const extremum = extremumOf(value);
+  if (extremum === null) return all;
+  const [a, b] = [usedBits(extremum.left, depth + 1), usedBits(extremum.right, depth + 1)];
+  switch (extremum.kind) {
+    case "umin":
+      return Math.min(a, b);
+    case "umax":
+      return Math.max(a, b);
+    case "smin":
+      return a < all && b < all ? Math.min(a, b) : all;
+    case "smax":
+      // One that is not negative is smaller than none that is.
+      return a < all && b < all ? Math.max(a, b) : a < all || b < all ? all - 1 : all;
   }
 }
 
@@ -150,6 +214,9 @@ export function signedBits(value: Value, depth = 0): number {
         type.bits,
         Math.max(signedBits(value.operands[0]!, depth + 1), signedBits(value.operands[1]!, depth + 1)) + 1,
       );
+    case Op.ShuffleVector:
+    case Op.InsertElement:
+      return sourcesOf(value).reduce((most, source) => Math.max(most, signedBits(source, depth + 1)), 1);
     case Op.AShr: {
       const by = shiftedBy(value.operands[1]!) ?? 0;
       return Math.max(1, signedBits(value.operands[0]!, depth + 1) - by);

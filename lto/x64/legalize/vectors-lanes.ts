@@ -16,6 +16,7 @@ import {
   zeroOf,
 } from "../../ir/values.js";
 import { extensionsOf } from "./vectors-extensions.js";
+import { splatScalar } from "./vectors-facts.js";
 import { bitsOf, type Shape, shapeOf } from "./vectors-shape.js";
 import { shuffle, splatLane, splatWord } from "./vectors-shuffle.js";
 import {
@@ -85,6 +86,23 @@ export function toRegister(l: Lowering, value: Value, registerType: Type): Value
       if (element.bits === 64) return sse(l, "movq.to", v2i64, value);
       return as(l, sse(l, "movd.to", v4i32, l.cast(Op.ZExt, value, i32)), registerType);
   }
+}
+
+/**
+ * The amount by which all lanes are shifted, in the low 64 bits of a register.
+ * @param amounts lanes that are all the same @param first the register that has the first of them
+ */
+export function shiftCount(l: Lowering, amounts: Value, first: Value): Value {
+  const { bits } = first.type.element;
+  const scalar = splatScalar(amounts);
+  if (scalar !== null && scalar.type.bits === bits) {
+    const lane = l.value(scalar);
+    if (bits === 64) return toRegister(l, lane, v2i64);
+    // Moved there from a general register, it has zeros above.
+    return as(l, toRegister(l, bits === 32 ? lane : l.cast(Op.ZExt, lane, i32), v4i32), v2i64);
+  }
+  const low = as(l, first, v2i64);
+  return bits === 64 ? low : bitAnd(l, low, laneConstants(i64, [(1n << BigInt(bits)) - 1n]));
 }
 
 /** A scalar in every lane. */

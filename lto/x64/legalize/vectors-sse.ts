@@ -109,6 +109,15 @@ export function bitXor(l: Emitter, a: Value, b: Value): Value {
   const x = as(l, a, type);
   const y = as(l, b, type);
   if (isZero(y)) return a;
+  if (x.valueKind === "data" && y.valueKind === "data")
+    return as(
+      l,
+      new ConstData(
+        type,
+        x.bytes.map((byte, i) => byte ^ y.bytes[i]!),
+      ),
+      a.type,
+    );
   return as(l, l.bin(Op.Xor, x, y), a.type);
 }
 export function bitNot(l: Emitter, a: Value): Value {

@@ -9,7 +9,7 @@
 
 import { floatNeg } from "../../codegen/legalize/floats.js";
 import type { Lowering } from "../../codegen/legalize/lowering.js";
-import { scalarBinary, scalarCompare } from "../../codegen/legalize/scalars.js";
+import { scalarBinary, scalarCast, scalarCompare } from "../../codegen/legalize/scalars.js";
 import type { Parts, VectorTarget } from "../../codegen/legalize/target.js";
 import {
   type BinaryOp,
@@ -20,7 +20,7 @@ import {
   type IntPredicate,
   Op,
 } from "../../ir/instructions.js";
-import { i64, type Type } from "../../ir/types.js";
+import type { Type } from "../../ir/types.js";
 import { ConstUndef, type Value, zeroOf } from "../../ir/values.js";
 import { lowerHalves } from "./quad-products.js";
 import {
@@ -34,23 +34,44 @@ import {
   shiftUniform,
   shiftVariable,
 } from "./vectors-arith.js";
-import { castVector, extendInLane, vectorFromBits, vectorToBits } from "./vectors-cast.js";
-import { isNonNegative, isSplat, signedBits, uniformConstant, usedBits } from "./vectors-facts.js";
+import { castVector, extendInLane, packPairs, vectorFromBits, vectorToBits } from "./vectors-cast.js";
+import { clampOf, packsOf } from "./vectors-clamp.js";
+import { extensionsOf } from "./vectors-extensions.js";
+import {
+  isNonNegative,
+  isSplat,
+  signedBits,
+  splatScalar,
+  uniformConstant,
+  usedBits,
+} from "./vectors-facts.js";
 import { vectorIntrinsic } from "./vectors-intrinsics.js";
 import {
   build,
   constantVector,
   elements,
   extractElement,
-  extractLane,
   insertElement,
-  toRegister,
+  shiftCount,
+  splat,
 } from "./vectors-lanes.js";
 import { fixedForm, maskOfWidth, naturalWidth, resizeMask } from "./vectors-masks.js";
 import { loadVector, storeVector } from "./vectors-memory.js";
 import { type Shape, shapeOf } from "./vectors-shape.js";
 import { shuffle } from "./vectors-shuffle.js";
-import { as, bitAnd, bitXor, blend, shiftConstant, splatConstant, v2i64 } from "./vectors-sse.js";
+import {
+  as,
+  bitAnd,
+  bitXor,
+  blend,
+  shiftConstant,
+  splatConstant,
+  sse,
+  v2i64,
+  v4i32,
+  v8i16,
+  v16i8,
+} from "./vectors-sse.js";
 
 export const sse2Vectors: VectorTarget = {
   registerBytes: 16,
@@ -152,9 +173,40 @@ function pin(l: Lowering, value: Value): Parts {
 }
 
 function lowerCast(l: Lowering, op: CastOp, inst: Inst, source: Value): Parts {
+  const packed = op === Op.Trunc ? packedClamp(l, inst.type, source) : null;
+  if (packed !== null) return packed;
   // Sign extension by a shift, and signed conversion, are shorter than what unsigned ones take.
   const known = op === Op.UIToFP && ((inst.flags & Flag.NonNeg) !== 0 || isNonNegative(source));
-  return castVector(l, known ? Op.SIToFP : op, source.type, inst.type, pin(l, source));
+  const spread = op === Op.ZExt || op === Op.SExt ? extendedSplat(l, op, inst.type, source) : null;
+  if (spread !== null) return spread;
+  const isLossless =
+    op === Op.Trunc && ((inst.flags & Flag.Nuw) !== 0 || usedBits(source) <= inst.type.element.bits);
+  return castVector(l, known ? Op.SIToFP : op, source.type, inst.type, pin(l, source), isLossless);
+}
+
+/** A scalar in all lanes is extended by itself: that is one instruction, and one register for all; null: it is none. */
+function extendedSplat(l: Lowering, op: Op.ZExt | Op.SExt, type: Type, source: Value): Parts | null {
+  const scalar = splatScalar(source);
+  const [from, to] = [shapeOf(source.type), shapeOf(type)];
+  if (scalar === null || from.representation !== "lanes" || to.representation !== "lanes" || !to.isExact)
+    return null;
+  const [extended] = scalarCast(l, op, source.type.element, type.element, l.parts(scalar));
+  return new Array<Value>(to.registers).fill(splat(l, extended!, to.register));
+}
+
+/** Lanes made narrower by packs that saturate; null: they are not within bounds, or there are no such packs. */
+function packedClamp(l: Lowering, type: Type, source: Value): Parts | null {
+  const [from, to] = [shapeOf(source.type), shapeOf(type)];
+  if (from.representation !== "lanes" || to.representation !== "lanes" || !from.isExact || !to.isExact)
+    return null;
+  const clamp = clampOf(source, to.laneBits);
+  const packs = clamp && packsOf(from.laneBits, to.laneBits, clamp.signed, extensionsOf(l).sse41);
+  if (packs === null) return null;
+  return packs.reduce<Parts>(
+    (registers, ending) =>
+      packPairs(registers, (a, b) => sse(l, `pack${ending}`, ending.endsWith("w") ? v8i16 : v16i8, a, b)),
+    pin(l, clamp!.value),
+  );
 }
 
 function byElements(l: Lowering, op: BinaryOp, type: Type, a: Parts, b: Parts, flags: number): Parts {
@@ -196,6 +248,12 @@ function lowerBinary(l: Lowering, op: BinaryOp, type: Type, left: Value, right: 
         const y = halves(right);
         return halves(left).map((x, i) => multiply(l, as(l, x, v2i64), as(l, y[i]!, v2i64), facts));
       }
+      const words =
+        facts !== null && shape.laneBits === 32 ? wordFactors(l, facts, [left, right], [a, b]) : null;
+      if (words !== null) {
+        const [x, y] = words;
+        return x.map((r, i) => sse(l, "pmaddwd", v4i32, as(l, r, v8i16), as(l, y[i]!, v8i16)));
+      }
       return each((x, y) => multiply(l, x, y, facts));
     }
     case Op.FAdd:
@@ -214,6 +272,28 @@ function lowerBinary(l: Lowering, op: BinaryOp, type: Type, left: Value, right: 
       break;
   }
   return byElements(l, op, type, a, b, flags);
+}
+
+/**
+ * Dwords that are signed words as `pmaddwd` multiplies them, without a mask: a factor that is an extension by its sign is extended
+ * with zeros instead. null: none is, or a mask is not needed.
+ */
+function wordFactors(
+  l: Lowering,
+  { used, signed }: FactorFacts,
+  factors: readonly [Value, Value],
+  [a, b]: readonly [Parts, Parts],
+): readonly [Parts, Parts] | null {
+  if (Math.max(...signed) > 16 || Math.min(...used) < 16) return null;
+  const cleared = (value: Value): Parts | null => {
+    if (value.valueKind !== "inst" || value.op !== Op.SExt) return null;
+    const word = value.operands[0]!;
+    return word.type.element.isInt(16) ? castVector(l, Op.ZExt, word.type, value.type, pin(l, word)) : null;
+  };
+  const first = cleared(factors[0]);
+  if (first !== null) return [first, b];
+  const second = cleared(factors[1]);
+  return second === null ? null : [a, second];
 }
 
 /** i1 arithmetic modulo two; a shift amount or divisor can only be the harmless one. */
@@ -255,9 +335,8 @@ function lowerShift(l: Lowering, kind: ShiftKind, shape: Shape, amounts: Value, 
     return a.map((r) => (constant >= shape.laneBits ? zeroOf(r.type) : shiftConstant(l, kind, r, constant)));
   const counts = extendInLane(l, shape, b, false);
   if (isSplat(amounts)) {
-    const count = l.cast(Op.ZExt, extractLane(l, counts[0]!, 0), i64);
-    const register = toRegister(l, count, v2i64);
-    return a.map((r) => shiftUniform(l, kind, r, register));
+    const count = shiftCount(l, amounts, counts[0]!);
+    return a.map((r) => shiftUniform(l, kind, r, count));
   }
   return a.map((r, i) => shiftVariable(l, kind, r, counts[i]!));
 }
