@@ -82,6 +82,7 @@ function decisionOf(block: Block): Decision | null {
   const condition = terminator.operands[0]!;
   if (condition.valueKind !== "inst" || condition.parent !== block) return null;
   const comparison = condition.op === Op.ICmp ? condition : null;
+  if (comparison !== null && terminator.op === Op.Switch) return null;
   if (comparison !== null && !isConstant(comparison.operands[1]!)) return null;
   const phi = comparison?.operands[0] ?? condition;
   if (phi.valueKind !== "inst" || phi.op !== Op.Phi || phi.parent !== block) return null;
