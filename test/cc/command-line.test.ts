@@ -179,7 +179,7 @@ describe("link step", () => {
       "--script a.ld --script b.ld --script c.ld",
     );
     expect(options("-shared a.o -Wl,--version-script=v.map -Wl,-dynamic-list,d.txt")).toBe(
-      "--shared --version-script v.map --export-list d.txt",
+      "--shared --version-script v.map --dynamic-list d.txt",
     );
     expect(options("a.o -ffunction-sections -O2 -fdata-sections")).toBe(
       "--function-sections --data-sections",

@@ -78,7 +78,7 @@ describe("tsc-cc", () => {
       code: 0,
       stderr: "",
     });
-    expect(w.text("called")).toMatch(/\/linker\/ld .*-o other/);
+    expect(w.text("called")).toMatch(/\/my linker .*-o other/);
     expect(run("./other").status).toBe(42);
     linker("ld.mine-7");
     const env = { PATH: `${w.directory}:${process.env["PATH"]}` };

@@ -1,25 +1,23 @@
 sort:
 	.cfi_startproc
-	movq	%rdi, %rcx
-	movl	$1, %r10d
+	movq	%rdi, %r8
+	movl	$1, %r9d
 	jmp	.LBB1_1
 .LBB1_3:
-	leaq	-1(%r8), %r9
-	movl	(%rcx,%r9,4), %edi
-	movl	(%rcx,%r8,4), %esi
+	movl	-4(%r8,%rcx,4), %edi
+	movl	(%r8,%rcx,4), %esi
 	call	*%rdx
 	testl	%eax, %eax
 	jle	.LBB1_6
-	movl	%esi, (%rcx,%r9,4)
-	movl	%edi, (%rcx,%r8,4)
-	movq	%r9, %r8
-	testq	%r9, %r9
+	movl	%esi, -4(%r8,%rcx,4)
+	movl	%edi, (%r8,%rcx,4)
+	decq	%rcx
 	jne	.LBB1_3
 .LBB1_6:
-	incq	%r10
+	incq	%r9
 .LBB1_1:
-	movq	%r10, %r8
-	cmpq	%rbx, %r10
+	movq	%r9, %rcx
+	cmpq	%rbx, %r9
 	jl	.LBB1_3
 	xorl	%eax, %eax
 	ret
