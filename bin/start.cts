@@ -291,7 +291,7 @@ async function answerOf(command: Command, args: readonly string[]): Promise<numb
 
 /** Runs commands for the service that has started this process. */
 async function work(): Promise<void> {
-  (require("./engine.cjs") as typeof engine).apply(true);
+  (require("./engine.cjs") as typeof engine).apply("service");
   const { work: take } = await load("lto");
   const jobs = await (take as () => Promise<(load: typeof mainOf, loaded: () => void) => void>)();
   jobs(mainOf, storeCaches);
@@ -315,12 +315,12 @@ async function run(command: Command, args: readonly string[]): Promise<void> {
     process.exitCode = answered;
     return;
   }
+  const bytes = inputBytes(args);
   // Other commands read headers, libraries and what else is not named.
-  const bytes = command === "lto" ? inputBytes(args) : usualRun;
-  size = bytes < smallRun ? "small" : bytes < usualRun ? "usual" : "large";
-  if (size !== "small") (require("./engine.cjs") as typeof engine).apply();
-  // There is nothing to collect, and looking would load a module.
-  else globalThis.gc = undefined;
+  size = bytes >= usualRun ? "large" : bytes >= smallRun || command !== "lto" ? "usual" : "small";
+  if (size !== "small") (require("./engine.cjs") as typeof engine).apply(size);
+  // In a small run there is nothing to collect, and looking would load a module; in a large one the engine collects by itself.
+  if (size !== "usual") globalThis.gc = undefined;
   process.exitCode = await (await mainOf(command))(args);
   // Without inputs (`--help`) it used little of what small runs use.
   if (process.exitCode === 0 && bytes > 0) storeCaches();

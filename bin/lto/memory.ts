@@ -1,7 +1,7 @@
 /**
  * When to collect garbage. By itself the engine lets the heap grow to several times of what was in use when it last
  * looked. Where a link has just let go of much, a collection is cheap, and what follows starts from a small heap:
- * SQLite's peak is 209 MB instead of 410, Lua's the same.
+ * SQLite's peak is 209 MB instead of 410, Lua's the same. Links of much bitcode leave it to the engine (bin/engine.cts).
  */
 /**
  * Bytes in use below which time counts more: a collection throws away optimised code that mentions what died. With 28e6 bzip2's
