@@ -50,11 +50,13 @@
  * thread 1.01; 8 MiB halves 0.97 with 1.09 of the memory, with all of garbage collection in one thread 0.96 and 1.12.
  *
  * Links of a megabyte of bitcode and more do not ask for collections. The engine's own throw away less optimised code, so optimising
- * earlier pays, and a heap that may grow by half keeps the memory. Against halves of 4 MiB, asking from 48 MB on and a budget of 1.6 MB
- * for all, processor time and memory, on a quiet machine, in turn (one run each after one that made the caches): SQLite 0.87, 1.10, zstd
- * 0.91, 1.18; without a bound on growth 0.83, 1.75 and 0.90, 1.37; growth by 30% zstd 0.94, 1.03, by 80% 0.92, 1.27; with 1.6 MB zstd
- * 0.96, 1.15. Smaller links lose by it: bzip2 1.08, 1.09, Lua 0.96, 1.21, mawk 0.97, 1.14. They gain from halves of 8 MiB alone: 0.98,
- * 0.93 and 0.96, 0.95 and 0.90, 0.97 (zstd 0.97, 1.01).
+ * earlier pays, and a heap that may grow by half keeps the memory. With halves of 8 MiB and a budget of 800 kB, against halves of 4 MiB,
+ * asking from 48 MB on and 1.6 MB, processor time and memory, on a quiet machine, in turn (one run each after one that made the caches):
+ * SQLite 0.87, 1.10, zstd 0.91, 1.18; without a bound on growth 0.83, 1.75 and 0.90, 1.37; growth by 30% zstd 0.94, 1.03, by 80% 0.92,
+ * 1.27; with 1.6 MB zstd 0.96, 1.15. Smaller links lose by it: bzip2 1.08, 1.09, Lua 0.96, 1.21, mawk 0.97, 1.14.
+ *
+ * With that, halves of 8 MiB instead of 4 are no gain: SQLite 0.96, 1.05, zstd 1.0, 1.15 (least of two, in turn), and for what is
+ * smaller Lua 0.97, 1.05, mawk 1.0, 1.06 (least of three).
  */
 import v8 = require("node:v8");
 
