@@ -128,6 +128,16 @@ async function counts(
   );
 }
 
+/** Waits until a link has left a unit, or has ended: a small program has none. */
+async function firstUnit(link: Promise<FarmLink>): Promise<void> {
+  let isOver = false;
+  const end = (): void => {
+    isOver = true;
+  };
+  void link.then(end, end);
+  while (!isOver && (await place.redis.keys("tsc-lto:blob:unit-*")).length === 0) await sleep(20);
+}
+
 /** Workers are killed while a link waits for them; another takes the place of each. */
 async function kills(
   objects: readonly string[],
@@ -140,11 +150,7 @@ async function kills(
   for (let i = 0; i < count; i++) {
     await place.forget();
     const link = farmLink(objects, folder, farm);
-    let isOver = false;
-    void link.then(() => {
-      isOver = true;
-    });
-    while (!isOver && (await place.redis.keys("tsc-lto:blob:unit-*")).length === 0) await sleep(20);
+    await firstUnit(link);
     await sleep(random.below(4000));
     await place.kill(spare);
     spare = await place.startWorker(address);
@@ -156,7 +162,7 @@ async function faults(objects: readonly string[], farm: readonly string[], same:
   const { redis } = place;
   await place.forget();
   const first = farmLink(objects, folder, farm);
-  while ((await redis.keys("tsc-lto:blob:unit-*")).length === 0) await sleep(20);
+  await firstUnit(first);
   await sleep(1000);
   await place.restart();
   same("Redis restarted, all forgotten", await first);
