@@ -15,7 +15,8 @@ target triple = "x86_64-unknown-linux-gnu"
 `;
 
 /** How the division's result leaves the function. */
-type Kind = "narrow" | "extended" | "both" | "exact" | "cut";
+const kinds = ["narrow", "extended", "both", "exact", "cut", "multiple", "other"] as const;
+type Kind = (typeof kinds)[number];
 
 interface Division {
   readonly bits: number;
@@ -42,15 +43,18 @@ function divisions(): Division[] {
   const found: Division[] = [];
   for (const bits of [8, 16, 32, 64])
     for (const d of divisorsOf(bits)) {
-      for (const kind of ["narrow", "extended", "both", "exact", "cut"] as const)
+      for (const kind of kinds)
         for (const divisor of [d, -d]) found.push({ bits, isSigned: true, divisor, kind, known: bits });
-      for (const kind of ["narrow", "extended", "both", "exact", "cut"] as const)
-        found.push({ bits, isSigned: false, divisor: d, kind, known: bits });
+      for (const kind of kinds) found.push({ bits, isSigned: false, divisor: d, kind, known: bits });
       for (const known of [bits - 1, bits - 5, bits >> 1, (bits >> 1) + 3])
         found.push({ bits, isSigned: false, divisor: d, kind: "both", known });
     }
   return found;
 }
+
+/** What the rest of the last kind is compared with, for inequality. */
+const restOf = ({ isSigned, divisor }: Pick<Division, "isSigned" | "divisor">): bigint =>
+  isSigned ? 0n : (divisor * 5n) / 7n;
 
 function define({ bits, isSigned, divisor, kind, known }: Division, i: number): string {
   const type = `i${bits}`;
@@ -61,6 +65,14 @@ function define({ bits, isSigned, divisor, kind, known }: Division, i: number): 
     known === bits ? "" : `%m = and ${type} %x, ${BigInt.asIntN(bits, (1n << BigInt(known)) - 1n)}\n`;
   const x = known === bits ? "%x" : "%m";
   const lines = [`define void @f${i}(ptr %p, ptr %to, ptr %rest) {\n%x = load ${type}, ptr %p\n${mask}`];
+  if (kind === "multiple" || kind === "other") {
+    const rest = kind === "other" ? restOf({ isSigned, divisor }) : 0n;
+    lines.push(
+      `%r = ${sign}rem ${type} ${x}, ${divisor}\n%c = icmp ${kind === "other" ? "ne" : "eq"} ${type} %r, ${rest}\n`,
+    );
+    lines.push("%w = zext i1 %c to i64\nstore i64 %w, ptr %to\nret void\n}\n");
+    return lines.join("");
+  }
   const isExact = kind === "exact" || kind === "cut";
   const exact = isExact ? " exact" : "";
   lines.push(`%q = ${sign}div${exact} ${type} ${x}, ${divisor}\n`);
@@ -78,13 +90,13 @@ function define({ bits, isSigned, divisor, kind, known }: Division, i: number): 
 /** Rows of the table, and a program that tries each. */
 const harness = (all: readonly Division[]): string => `#include <stdio.h>
 typedef unsigned long u;
-struct division { void (*f)(void *, long *, long *); int bits, isSigned, kind, known; long divisor; };
+struct division { void (*f)(void *, long *, long *); int bits, isSigned, kind, known; long divisor, compared; };
 ${all.map((_, i) => `void f${i}(void *, long *, long *);`).join("")}
 static const struct division all[] = {
 ${all
   .map((d, i) => {
-    const kind = ["narrow", "extended", "both", "exact", "cut"].indexOf(d.kind);
-    return `{f${i},${d.bits},${Number(d.isSigned)},${kind},${d.known},${d.divisor}l}`;
+    const kind = kinds.indexOf(d.kind);
+    return `{f${i},${d.bits},${Number(d.isSigned)},${kind},${d.known},${d.divisor}l,${restOf(d)}l}`;
   })
   .join(",\n")}};
 static u state = 88172645463325252ul;
@@ -97,10 +109,12 @@ static long extend(u n, const struct division *d) {
 static void check(const struct division *d, u given) {
   long n = extend(given, d), divisor = d->divisor, to = 0, rest = 0, q, r;
   if (d->known < d->bits) n &= (1l << d->known) - 1;
-  if (d->kind >= 3) n -= d->isSigned ? n % divisor : (long)((u)n % (u)divisor);
+  if (d->kind == 3 || d->kind == 4) n -= d->isSigned ? n % divisor : (long)((u)n % (u)divisor);
   q = d->isSigned ? n / divisor : (long)((u)n / (u)divisor);
   r = d->isSigned ? n % divisor : (long)((u)n % (u)divisor);
   if (d->kind == 0) q = extend((u)q ^ 1, d), r = 0;
+  if (d->kind == 5) q = r == 0, r = 0;
+  if (d->kind == 6) q = r != d->compared, r = 0;
   if (d->kind == 4 && d->bits == 64) q = (unsigned)q;
   long in = d->known < d->bits ? n | (given & (u)-1 << d->known) : n;
   d->f(&in, &to, &rest);
@@ -121,6 +135,7 @@ int main(void) {
     for (int k = 0; k < 40; k++) {
       u n = next() >> (next() & 63);
       check(d, n), check(d, n * divisor), check(d, n * divisor - 1), check(d, -n);
+      check(d, n / magnitude * magnitude + d->compared), check(d, n * magnitude + d->compared);
     }
   }
   return wrong != 0;
@@ -164,6 +179,13 @@ const lengths: readonly {
     name: "cut",
     body: "%q = sdiv exact i64 %x, 24\n%c = trunc i64 %q to i32\n%r = zext i32 %c to i64",
     count: 3,
+  },
+  { name: "multiple", body: "%q = srem i64 %x, 6\n%c = icmp eq i64 %q, 0\n%r = zext i1 %c to i64", count: 9 },
+  { name: "other", body: "%q = urem i64 %x, 7\n%c = icmp ne i64 %q, 3\n%r = zext i1 %c to i64", count: 8 },
+  {
+    name: "twice",
+    body: "%q = urem i64 %x, 7\n%c = icmp ne i64 %q, 3\n%d = icmp ne i64 %q, 4\n%b = and i1 %c, %d\n%r = zext i1 %b to i64",
+    count: 16,
   },
   { name: "any", body: "%r = udiv i64 %x, 7", count: 8 },
   { name: "declared", body: "%r = udiv i64 %x, 7", count: 3, parameters: "i64 range(i64 0, 99) %x" },

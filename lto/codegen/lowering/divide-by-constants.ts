@@ -4,6 +4,7 @@
  *
  *     %q = udiv i32 %x, 10       %w = zext i32 %x to i64;  %p = mul i64 %w, 3435973837;  %s = lshr i64 %p, 35;  trunc
  *     %r = urem i32 %x, 10  →    %q · 10 subtracted from %x, with the quotient of the same block
+ *     icmp eq (urem i32 %x, 7), 0  →  icmp ule (mul i32 %x, -1227133513), 613566756: nothing but whether the rest is that is asked for
  *
  * Why here: after legalisation, so that all types are registers'. A division takes 10 to 90 cycles, a multiplication 3 or 4;
  * for size it is shorter. How each quotient is made is in quotients.ts.
@@ -15,7 +16,7 @@
  */
 import { type BodyView, Flag, type Inst, Op } from "../../ir/instructions.js";
 import { raw } from "../../ir/raw.js";
-import { isConstant, type Value } from "../../ir/values.js";
+import { type ConstInt, isConstant, type Value } from "../../ir/values.js";
 import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
 import type { LoweringContext } from "./context.js";
@@ -42,11 +43,25 @@ function extendedDivision(inst: Inst): Inst | null {
   return isSignedDivision(from.op) === (inst.op === Op.SExt) ? from : null;
 }
 
+/** The rest by a constant, of the same block, that an instruction compares with one that it may be, for equality; a signed one, with zero. */
+function comparedRest(inst: Inst): Inst | null {
+  if (inst.op !== Op.ICmp || (inst.data !== "eq" && inst.data !== "ne")) return null;
+  const [rest, to] = inst.operands as readonly [Value, Value];
+  if (rest.valueKind !== "inst" || to.valueKind !== "int" || rest.parent !== inst.parent) return null;
+  if (rest.op !== Op.URem && rest.op !== Op.SRem) return null;
+  const divisor = divisorOf(rest);
+  if (divisor === 0n || isPowerOfTwo(divisor < 0n ? -divisor : divisor)) return null;
+  if (to.value === 0n) return rest;
+  return rest.op === Op.URem && BigInt.asUintN(rest.type.bits, to.value) < divisor ? rest : null;
+}
+
 /** In how many bits the results of divisions are read. */
 class ResultWidths {
   private readonly extended = new Set<Inst>();
   private readonly cut = new Set<Inst>();
   private readonly whole = new Set<Inst>();
+  private readonly compared = new Set<Inst>();
+  private readonly read = new Set<Inst>();
 
   constructor({ blocks }: BodyView) {
     for (const { insts } of blocks) for (const inst of insts) this.note(inst);
@@ -55,6 +70,11 @@ class ResultWidths {
   private note(inst: Inst): void {
     const division = inst.type.bits === 64 ? extendedDivision(inst) : null;
     if (division !== null) this.extended.add(division);
+    const rest = comparedRest(inst);
+    for (const operand of inst.operands)
+      if (operand.valueKind === "inst" && (operand !== rest || this.compared.has(rest)))
+        this.read.add(operand);
+    if (rest !== null) this.compared.add(rest);
     const set = inst.op === Op.Trunc && inst.type.bits <= 32 ? this.cut : this.whole;
     for (const operand of inst.operands)
       if (operand.valueKind === "inst" && (operand.flags & Flag.Exact) !== 0) set.add(operand);
@@ -67,6 +87,10 @@ class ResultWidths {
   /** Nobody reads more than the lowest 32 bits. */
   isCut(division: Inst): boolean {
     return this.cut.has(division) && !this.whole.has(division);
+  }
+  /** All that is asked is whether it is a number, and once. */
+  isCompared(division: Inst): boolean {
+    return this.compared.has(division) && !this.read.has(division);
   }
 }
 
@@ -107,7 +131,13 @@ export const divideByConstants: FunctionPass<LoweringContext> = {
         // Dividends may be quotients of this block, or of ones before it.
         replaceOperands(inst, values);
         const divisor = divisorOf(inst);
-        if (divisor !== 0n) {
+        const rest = comparedRest(inst);
+        if (rest !== null && widths.isCompared(rest)) {
+          const to = inst.operands[1] as ConstInt;
+          const number = BigInt.asUintN(rest.type.bits, to.value);
+          values.set(inst, quotients.leaves(rest, divisorOf(rest), number, inst.data === "eq"));
+        } else if (divisor !== 0n && widths.isCompared(inst)) divisions++;
+        else if (divisor !== 0n) {
           divisions++;
           const exact = quotients.divide(inst, divisor);
           results.set(inst, exact);

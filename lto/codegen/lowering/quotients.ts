@@ -11,16 +11,23 @@
  *      t = (x · (m - 2^64)) >> 64;  q = (t + ((x - t) >> 1)) >> (shift - 65)
  *    where no sum leaves 64 bits, since t <= x.
  *  - Exact divisions are products with the divisor's inverse modulo 2^bits.
+ *  - Whether the rest is zero, without a quotient: with the divisor d · 2^k, d odd, the product y of the dividend and d's inverse modulo
+ *    2^w runs through all numbers of w bits, each once, so that only multiples of d have their quotients there.
+ *      unsigned: multiples of d · 2^k have those of 2^k up to (2^w - 1) / d; rotated right by k these come to (2^w - 1) / (d · 2^k) and
+ *        less. What is no multiple of 2^k has a bit among the highest k then, and what is none of d was not among them.
+ *      signed: quotients by d are in -b…b, b = (2^(w-1) - 1) / d, since an odd d > 1 does not divide 2^(w-1); with a, the largest multiple of 2^k
+ *        in that, y + a is one of 2^k in 0…2a < 2^w; rotated, 0…2a / 2^k.
+ *    Another rest r of an unsigned division: x - r is a multiple, and no larger than 2^w - 1 - r, so that x is not below r.
  *
  * Right by the theorems in reciprocal.ts, which hold for every dividend of the width.
  */
 import { knownBits, leadingZeros } from "../../analysis/known-bits.js";
 import { type Block, Flag, type Inst, makeInst, Op } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
-import { i1, i32, i64, type Type } from "../../ir/types.js";
+import { functionType, i1, i32, i64, type Type } from "../../ir/types.js";
 import { constInt, type Value } from "../../ir/values.js";
 import { callDataOf } from "../legalize/emitter.js";
-import { smulWide, umulWide } from "../legalize/internal.js";
+import { internalIntrinsic, smulWide, umulWide } from "../legalize/internal.js";
 import { inverse, longReciprocal, reciprocal, signedReciprocal, wideReciprocal } from "./reciprocal.js";
 
 type BinaryOp = Op.Add | Op.And | Op.Sub | Op.Mul | Op.LShr | Op.AShr;
@@ -35,6 +42,9 @@ function trailingZeros(n: bigint): number {
   while (((n >> BigInt(zeros)) & 1n) === 0n) zeros++;
   return zeros;
 }
+
+const shiftRight = (type: Type): Func =>
+  internalIntrinsic(`llvm.fshr.i${type.bits}`, functionType(type, [type, type, type]));
 
 interface Quotient {
   readonly divisor: bigint;
@@ -133,6 +143,38 @@ export class Quotients {
     // What is less than the divisor is the rest.
     if (quotient.valueKind === "int") return extended();
     return this.bin(Op.Sub, extended(), this.bin(Op.Mul, this.resize(quotient, type, isSigned), divisor));
+  }
+
+  /**
+   * Whether a division leaves a rest, or does not, by what is no division.
+   * @param inst the division, of which nothing but that is wanted
+   * @param divisor no power of two
+   * @param rest 0 for a signed one, otherwise below the divisor
+   * @param isEqual whether the rest is to be that, or another
+   */
+  leaves(inst: Inst, divisor: bigint, rest: bigint, isEqual: boolean): Value {
+    const isSigned = isSignedDivision(inst.op);
+    const type = inst.type.bits === 64 ? i64 : i32;
+    const bits = BigInt(type.bits);
+    const magnitude = divisor < 0n ? -divisor : divisor;
+    const zeros = trailingZeros(magnitude);
+    const odd = magnitude >> BigInt(zeros);
+    let bound = ((1n << bits) - 1n - rest) / magnitude;
+    let value = this.extend(isSigned ? Op.SExt : Op.ZExt, inst.operands[0]!, type);
+    if (rest !== 0n) value = this.bin(Op.Sub, value, rest);
+    value = this.bin(Op.Mul, value, BigInt.asIntN(type.bits, inverse(odd, type.bits)));
+    if (isSigned) {
+      const largest = (((1n << (bits - 1n)) - 1n) / odd) & -(1n << BigInt(zeros));
+      bound = (2n * largest) >> BigInt(zeros);
+      value = this.bin(Op.Add, value, largest);
+    }
+    if (zeros > 0) {
+      const callee = shiftRight(type);
+      const operands = [callee, value, value, constInt(type, zeros)];
+      value = this.emit(makeInst(Op.Call, type, operands, callDataOf(callee, 3)));
+    }
+    const limit = constInt(type, BigInt.asIntN(type.bits, bound));
+    return this.emit(makeInst(Op.ICmp, i1, [value, limit], isEqual ? "ule" : "ugt"));
   }
 
   /** @param isCut only the lowest 32 bits are wanted, which those of the factors make */
