@@ -20,7 +20,7 @@ import { type ConstInt, isConstant, type Value } from "../../ir/values.js";
 import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
 import type { LoweringContext } from "./context.js";
-import { isPowerOfTwo, isSignedDivision, Quotients } from "./quotients.js";
+import { isPowerOfTwo, isRemainder, isSignedDivision, magnitudeOf, Quotients } from "./quotients.js";
 
 /** The divisor, if the pass divides by it; 0 otherwise. */
 function divisorOf({ op, type, operands }: Inst): bigint {
@@ -29,7 +29,7 @@ function divisorOf({ op, type, operands }: Inst): bigint {
   if (type.kind !== "int" || type.bits < 8 || b.valueKind !== "int" || isConstant(a)) return 0n;
   const isSigned = isSignedDivision(op);
   const divisor = isSigned ? b.value : BigInt.asUintN(type.bits, b.value);
-  const magnitude = divisor < 0n ? -divisor : divisor;
+  const magnitude = magnitudeOf(divisor);
   if (magnitude < 2n || magnitude >> BigInt(type.bits - 1) !== 0n) return 0n;
   if (isPowerOfTwo(magnitude)) return isSigned ? divisor : 0n;
   return type.bits <= 64 ? divisor : 0n;
@@ -48,20 +48,20 @@ function comparedRest(inst: Inst): Inst | null {
   if (inst.op !== Op.ICmp || (inst.data !== "eq" && inst.data !== "ne")) return null;
   const [rest, to] = inst.operands as readonly [Value, Value];
   if (rest.valueKind !== "inst" || to.valueKind !== "int" || rest.parent !== inst.parent) return null;
-  if (rest.op !== Op.URem && rest.op !== Op.SRem) return null;
+  if (!isRemainder(rest.op)) return null;
   const divisor = divisorOf(rest);
-  if (divisor === 0n || isPowerOfTwo(divisor < 0n ? -divisor : divisor)) return null;
+  if (divisor === 0n || isPowerOfTwo(magnitudeOf(divisor))) return null;
   if (to.value === 0n) return rest;
   return rest.op === Op.URem && BigInt.asUintN(rest.type.bits, to.value) < divisor ? rest : null;
 }
 
-/** In how many bits the results of divisions are read. */
-class ResultWidths {
+/** How the results of divisions are read. */
+class DivisionUses {
   private readonly extended = new Set<Inst>();
   private readonly cut = new Set<Inst>();
   private readonly whole = new Set<Inst>();
-  private readonly compared = new Set<Inst>();
-  private readonly read = new Set<Inst>();
+  /** Of rests: whether all that has read it so far is one comparison. */
+  private readonly compared = new Map<Inst, boolean>();
 
   constructor({ blocks }: BodyView) {
     for (const { insts } of blocks) for (const inst of insts) this.note(inst);
@@ -71,13 +71,13 @@ class ResultWidths {
     const division = inst.type.bits === 64 ? extendedDivision(inst) : null;
     if (division !== null) this.extended.add(division);
     const rest = comparedRest(inst);
-    for (const operand of inst.operands)
-      if (operand.valueKind === "inst" && (operand !== rest || this.compared.has(rest)))
-        this.read.add(operand);
-    if (rest !== null) this.compared.add(rest);
     const set = inst.op === Op.Trunc && inst.type.bits <= 32 ? this.cut : this.whole;
-    for (const operand of inst.operands)
-      if (operand.valueKind === "inst" && (operand.flags & Flag.Exact) !== 0) set.add(operand);
+    for (const operand of inst.operands) {
+      if (operand.valueKind !== "inst") continue;
+      if ((operand.flags & Flag.Exact) !== 0) set.add(operand);
+      if (isRemainder(operand.op))
+        this.compared.set(operand, operand === rest && !this.compared.has(operand));
+    }
   }
 
   /** Somebody extends it to 64 bits. */
@@ -90,7 +90,7 @@ class ResultWidths {
   }
   /** All that is asked is whether it is a number, and once. */
   isCompared(division: Inst): boolean {
-    return this.compared.has(division) && !this.read.has(division);
+    return this.compared.get(division) === true;
   }
 }
 
@@ -117,13 +117,13 @@ export const divideByConstants: FunctionPass<LoweringContext> = {
     const { legal } = context;
     // Attributes are those of the arguments before legalisation.
     const declared = legal?.args.every(({ argument }, i) => argument === legal.fn.args[i]) ? legal.fn : null;
-    const widths = new ResultWidths(body);
+    const uses = new DivisionUses(body);
     const values = new Map<Value, Value>();
     /** What a division became, exact in more bits than its own. */
     const results = new Map<Inst, Value>();
     let divisions = 0;
     for (const block of body.blocks) {
-      const quotients = new Quotients(block, declared, widths);
+      const quotients = new Quotients(block, declared, uses);
       for (const inst of block.insts) {
         // Before operands are replaced: what is extended, or cut, is not a division after that.
         const resized = extendedDivision(inst) ?? (inst.op === Op.Trunc ? (inst.operands[0] as Inst) : null);
@@ -131,13 +131,15 @@ export const divideByConstants: FunctionPass<LoweringContext> = {
         // Dividends may be quotients of this block, or of ones before it.
         replaceOperands(inst, values);
         const divisor = divisorOf(inst);
+        // The comparison does without it.
+        if (divisor !== 0n && uses.isCompared(inst)) continue;
         const rest = comparedRest(inst);
-        if (rest !== null && widths.isCompared(rest)) {
+        if (rest !== null && uses.isCompared(rest)) {
+          divisions++;
           const to = inst.operands[1] as ConstInt;
           const number = BigInt.asUintN(rest.type.bits, to.value);
           values.set(inst, quotients.leaves(rest, divisorOf(rest), number, inst.data === "eq"));
-        } else if (divisor !== 0n && widths.isCompared(inst)) divisions++;
-        else if (divisor !== 0n) {
+        } else if (divisor !== 0n) {
           divisions++;
           const exact = quotients.divide(inst, divisor);
           results.set(inst, exact);

@@ -35,6 +35,8 @@ type CastOp = Op.ZExt | Op.SExt | Op.Trunc;
 
 export const isPowerOfTwo = (n: bigint): boolean => (n & (n - 1n)) === 0n;
 export const isSignedDivision = (op: Op): boolean => op === Op.SDiv || op === Op.SRem;
+export const isRemainder = (op: Op): boolean => op === Op.URem || op === Op.SRem;
+export const magnitudeOf = (n: bigint): bigint => (n < 0n ? -n : n);
 
 const bitLength = (n: bigint): number => n.toString(2).length;
 function trailingZeros(n: bigint): number {
@@ -43,7 +45,7 @@ function trailingZeros(n: bigint): number {
   return zeros;
 }
 
-const shiftRight = (type: Type): Func =>
+const funnelShiftRight = (type: Type): Func =>
   internalIntrinsic(`llvm.fshr.i${type.bits}`, functionType(type, [type, type, type]));
 
 interface Quotient {
@@ -107,11 +109,15 @@ export class Quotients {
     return found;
   }
 
+  private call(callee: Func, ...args: readonly Value[]): Inst {
+    const { result } = callee.valueType;
+    return this.emit(makeInst(Op.Call, result, [callee, ...args], callDataOf(callee, args.length)));
+  }
+
   /** The upper half of the product of two numbers of 64 bits. */
   private upper(a: Value, multiplier: bigint, isSigned = false): Value {
-    const callee = isSigned ? smulWide : umulWide;
-    const operands = [callee, a, constInt(i64, BigInt.asIntN(64, multiplier))];
-    const product = this.emit(makeInst(Op.Call, callee.valueType.result, operands, callDataOf(callee, 2)));
+    const factor = constInt(i64, BigInt.asIntN(64, multiplier));
+    const product = this.call(isSigned ? smulWide : umulWide, a, factor);
     return this.emit(makeInst(Op.ExtractValue, i64, [product], [1]));
   }
 
@@ -123,9 +129,9 @@ export class Quotients {
     const isWide =
       inst.type.bits === 64 || (isSigned && inst.type.bits === 32 && this.widths.isExtended(inst));
     const type = isWide ? i64 : i32;
-    const isRest = inst.op === Op.SRem || inst.op === Op.URem;
+    const isRest = isRemainder(inst.op);
     const extended = (): Value => this.extend(isSigned ? Op.SExt : Op.ZExt, dividend, type);
-    const magnitude = divisor < 0n ? -divisor : divisor;
+    const magnitude = magnitudeOf(divisor);
     if (isRest && isPowerOfTwo(magnitude)) {
       const multiple = this.bin(Op.And, this.biased(extended(), inst.type.bits, magnitude), -magnitude);
       return this.bin(Op.Sub, extended(), multiple);
@@ -146,17 +152,17 @@ export class Quotients {
   }
 
   /**
-   * Whether a division leaves a rest, or does not, by what is no division.
+   * Whether a division leaves a given rest, without a quotient.
    * @param inst the division, of which nothing but that is wanted
    * @param divisor no power of two
    * @param rest 0 for a signed one, otherwise below the divisor
-   * @param isEqual whether the rest is to be that, or another
+   * @param isEqual false: whether it leaves another
    */
   leaves(inst: Inst, divisor: bigint, rest: bigint, isEqual: boolean): Value {
     const isSigned = isSignedDivision(inst.op);
     const type = inst.type.bits === 64 ? i64 : i32;
     const bits = BigInt(type.bits);
-    const magnitude = divisor < 0n ? -divisor : divisor;
+    const magnitude = magnitudeOf(divisor);
     const zeros = trailingZeros(magnitude);
     const odd = magnitude >> BigInt(zeros);
     let bound = ((1n << bits) - 1n - rest) / magnitude;
@@ -168,18 +174,14 @@ export class Quotients {
       bound = (2n * largest) >> BigInt(zeros);
       value = this.bin(Op.Add, value, largest);
     }
-    if (zeros > 0) {
-      const callee = shiftRight(type);
-      const operands = [callee, value, value, constInt(type, zeros)];
-      value = this.emit(makeInst(Op.Call, type, operands, callDataOf(callee, 3)));
-    }
+    if (zeros > 0) value = this.call(funnelShiftRight(type), value, value, constInt(type, zeros));
     const limit = constInt(type, BigInt.asIntN(type.bits, bound));
     return this.emit(makeInst(Op.ICmp, i1, [value, limit], isEqual ? "ule" : "ugt"));
   }
 
   /** @param isCut only the lowest 32 bits are wanted, which those of the factors make */
   private exact(a: Value, divisor: bigint, isSigned: boolean, isCut: boolean): Value {
-    const zeros = trailingZeros(divisor < 0n ? -divisor : divisor);
+    const zeros = trailingZeros(magnitudeOf(divisor));
     let shifted = this.shift(isSigned ? Op.AShr : Op.LShr, a, zeros);
     if (isCut) shifted = this.cast(Op.Trunc, shifted, i32);
     const { bits } = shifted.type;
@@ -231,7 +233,7 @@ export class Quotients {
   }
 
   private signed(a: Value, divisor: bigint, type: Type): Value {
-    const magnitude = divisor < 0n ? -divisor : divisor;
+    const magnitude = magnitudeOf(divisor);
     const { bits } = a.type;
     if (isPowerOfTwo(magnitude)) {
       const biased = this.biased(this.extend(Op.SExt, a, type), bits, magnitude);

@@ -124,7 +124,7 @@ with Node 20 (\`npm run bench:link -- bzip2 gzip mawk lua zstd sqlite3 --parts p
 Warm: zstd 1.32 and 1.42, SQLite 1.12 and 1.14, lz4 0.97 and 1.09, gzip, expat, grep and bc 1.16 to 1.33. With \`--cache-dir\`, where nothing has changed 0.06
 (Lua) and 0.03 (zstd), where one file has 1.88 and 1.59.
 
-What is a smaller program's time is the engine's: code is run before it is optimised, and a profile has no function above 4%.
+A smaller program's link is over before the engine has optimised much of the code that it runs; a profile has no function above 4%.
 \`bin/engine.cts\` has what settings were tried.
 
 ## What else is measured, and how
