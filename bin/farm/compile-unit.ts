@@ -55,7 +55,7 @@ export function compileUnit(bytes: Uint8Array): Uint8Array {
 
 function compileAll(unit: CompileUnit, module: Module, target: Target, cache: UnitCache): void {
   const options = optionsOf(unit.options);
-  const passes = sessionPasses(options.passes, target, { pipelines, origin: 0, earlierRuns: 0 }, 0, () => {});
+  const passes = sessionPasses(options, target, { pipelines, origin: 0, earlierRuns: 0 }, 0, () => {});
   const compiler = new FunctionCompiler(module, options, unit.plan, target, passes, undefined, cache);
   compiler.publish(unit.masks);
   const { functions } = compiler.numbering;

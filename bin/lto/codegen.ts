@@ -186,7 +186,7 @@ export async function generate(
     }
   } else {
     const dump = (text: string): void => deliver({ kind: "print", text });
-    const own = sessionPasses(options.passes, target, passes, 0, dump);
+    const own = sessionPasses(options, target, passes, 0, dump);
     const observer = reporter(sink.requests, deliver);
     const session = new FunctionCompiler(module, options, plan, target, own, observer, await keptCache(sink));
     const text = (mf: MFunction): PrintedFunction => printer.functionText(mf);

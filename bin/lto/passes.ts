@@ -9,7 +9,7 @@ import type { BodyCodec, Module } from "../../lto/ir/module.js";
 import type { ModuleSummary } from "../../lto/link/index.js";
 import { summary as summaryAnalysis } from "../../lto/pass/analyses.js";
 import { runModulePipeline, type Stage } from "../../lto/pass/module-pipeline.js";
-import { noPassOptions, type PassOptions } from "../../lto/pass/options.js";
+import { noPassOptions } from "../../lto/pass/options.js";
 import type { TrialCode } from "../../lto/pass/pass.js";
 import { emptyReport, type PassReport } from "../../lto/pass/report.js";
 import { PassRunner, type RunnerServices, showsText } from "../../lto/pass/runner.js";
@@ -41,17 +41,21 @@ export interface CodegenPasses {
 
 type Log = (text: string) => void;
 
+/** Whose runner it is: what its passes are told to do, and what for. */
+type RunnerOptions = Pick<CodegenOptions, "passes" | "sizeTime">;
+
 function services(
-  options: PassOptions,
+  { passes, sizeTime }: RunnerOptions,
   costs: TargetCosts,
   origin: number,
   thread: number,
   log: Log,
 ): RunnerServices {
-  const print = showsText(options) ? printFunction : (): string => "";
+  const print = showsText(passes) ? printFunction : (): string => "";
   return {
     print,
     costs,
+    sizeTime,
     now: clockSince(origin),
     thread,
     log,
@@ -62,13 +66,13 @@ function services(
 
 /** The runner of one thread's lowering. @param thread 0 for the main one */
 export function sessionPasses(
-  options: PassOptions,
+  options: RunnerOptions,
   { costs }: Target,
   { pipelines, origin, earlierRuns }: CodegenPasses,
   thread: number,
   log: Log,
 ): SessionPasses {
-  const runner = new PassRunner(options, services(options, costs, origin, thread, log), null);
+  const runner = new PassRunner(options.passes, services(options, costs, origin, thread, log), null);
   return { runner, pipelines: loweringOf(pipelines), earlierRuns };
 }
 
@@ -92,7 +96,7 @@ function trialCode(
   const quiet = { ...noPassOptions, skipPass, onlyPasses, skipRule };
   const runner = new PassRunner(
     quiet,
-    services(quiet, costsOf(module), 0, 0, () => {}),
+    services({ passes: quiet, sizeTime: options.sizeTime }, costsOf(module), 0, 0, () => {}),
     null,
   );
   const instructions = summary.symbols.reduce((sum, symbol) => sum + symbol.instructions, 0);
@@ -149,7 +153,7 @@ export async function optimise(
   const all = driver.effort === "fast" ? fastStages(arrangement, level) : arrangement;
   const program = codegen === null ? withoutOwnCode(all, level) : all;
   if (program.length === 0) return { summary: linked, runs: 0, report: emptyReport };
-  const runner = new PassRunner(options, services(options, costsOf(module), origin, 0, print), module);
+  const runner = new PassRunner(options, services(driver, costsOf(module), origin, 0, print), module);
   runner.cache.know(summaryAnalysis, linked);
   const trials = codegen === null ? null : trialCode(module, linked, pipelines, program, codegen, effort);
   const steps = runModulePipeline(
@@ -160,7 +164,6 @@ export async function optimise(
     (fn) => goalOf(fn, forced),
     trials,
     codegen === null ? "anywhere" : addressesIn(codegen),
-    driver.sizeTime,
   );
   const next = await scheduler.take("passes", steps);
   return {

@@ -101,7 +101,7 @@ async function compileAll(
   const target = targetOf(module);
   const plan = finish(planProgram(module, known, codegen, target, bodyCodec()));
   const { pipelines } = services.set;
-  const passes = sessionPasses(options.passes, target, { pipelines, origin: 0, earlierRuns: 0 }, 0, () => {});
+  const passes = sessionPasses(options, target, { pipelines, origin: 0, earlierRuns: 0 }, 0, () => {});
   const compiler = new FunctionCompiler(module, codegen, plan, target, passes);
   for (const component of plan.components)
     for (const number of component) attempt(() => compiler.allocate(number));

@@ -23,7 +23,7 @@ async function start(setup: WorkerSetup) {
   const { object, file, options, plan, reports: requests, thread, ...run } = setup;
   const module = readObject(new Uint8Array(object), file);
   const target = targetOf(module);
-  const passes = sessionPasses(options.passes, target, { ...run, pipelines }, thread, (text) =>
+  const passes = sessionPasses(options, target, { ...run, pipelines }, thread, (text) =>
     deliver({ kind: "print", text }),
   );
   const observe = reporter(requests, deliver);

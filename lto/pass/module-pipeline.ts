@@ -7,7 +7,6 @@
  * the module look at all bodies: those that follow each other in one stage find them decoded.
  */
 
-import { defaultSizeTime } from "../analysis/heat.js";
 import type { BodyCodec, Func, Module } from "../ir/module.js";
 import type { Steps } from "../ir/steps.js";
 import type { Addresses } from "../target/addresses.js";
@@ -51,7 +50,6 @@ export const onFunctions = (...steps: readonly Step<FunctionPass>[]): Stage => (
  * The steps are functions, or components of them, through one stage.
  * @param codec encodes bodies that were changed
  * @param trials generates code on trial; null: sizes are estimates
- * @param sizeTime what time is worth in code for size
  * @param goalOf what each function is compiled for; passes that can be skipped leave functions without goal alone
  * @returns the number of the next run that can be skipped, for bisection
  */
@@ -63,9 +61,8 @@ export function* runModulePipeline(
   goalOf: (fn: Func) => Goal,
   trials: TrialCode | null = null,
   addresses: Addresses = "anywhere",
-  sizeTime: number = defaultSizeTime,
 ): Steps<number> {
-  const run = new ModuleRun(runner, module, codec, goalOf, trials, addresses, sizeTime);
+  const run = new ModuleRun(runner, module, codec, goalOf, trials, addresses);
   // Bodies are not decoded for passes that options leave out.
   const wanted = stages.filter((stage) => stage.steps.some((step) => runner.mayRun(step)));
   for (const [number, stage] of wanted.entries()) {
@@ -108,18 +105,9 @@ class ModuleRun {
     private readonly goalOf: (fn: Func) => Goal,
     trials: TrialCode | null,
     addresses: Addresses,
-    sizeTime: number,
   ) {
     const leave = (fn: Func): void => this.leave(fn);
-    this.context = new ProgramRunContext(
-      runner,
-      module.dataLayout,
-      goalOf,
-      trials,
-      addresses,
-      sizeTime,
-      leave,
-    );
+    this.context = new ProgramRunContext(runner, module.dataLayout, goalOf, trials, addresses, leave);
     this.before = new Map(module.functions.map((fn) => [fn, fn.revision]));
   }
 

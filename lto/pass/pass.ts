@@ -57,6 +57,8 @@ export interface PassContext {
   readonly layout: DataLayout;
   /** What code costs on the machine that the program is for. */
   readonly costs: TargetCosts;
+  /** What time is worth in code for size: the knob of `timeBytes` (analysis/heat.ts). */
+  readonly sizeTime: number;
   /** A fact about the whole module, among those that the pass requires. */
   ofModule<Result>(analysis: ModuleAnalysis<Result>): Result;
   /** A fact about a body, among those that the pass requires; in function passes, the function's own body. */
@@ -108,8 +110,6 @@ export interface ProgramContext extends PassContext {
   /** Null: there is no code generation to ask. */
   readonly trials: TrialCode | null;
   readonly addresses: Addresses;
-  /** What time is worth in code for size: the knob of `timeBytes` (analysis/heat.ts). */
-  readonly sizeTime: number;
   /** What a function is compiled for. */
   goalOf(fn: Func): Goal;
   /** A part of the pass's work is over, and what it needed is let go: garbage may be collected here. Costs microseconds. */

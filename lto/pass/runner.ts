@@ -6,6 +6,7 @@
  * same, since runs are numbered by function and step and not in the order in which they happen.
  */
 
+import { defaultSizeTime } from "../analysis/heat.js";
 import type { DataLayout } from "../ir/data-layout.js";
 import { DebugReconciliation } from "../ir/debug-reconcile.js";
 import { InputError, InternalError } from "../ir/errors.js";
@@ -42,6 +43,8 @@ export interface RunnerServices {
   readonly log: (text: string) => void;
   /** Of the machine that the program is for. */
   readonly costs: TargetCosts;
+  /** What time is worth in code for size; without it, what it is where nobody says. */
+  readonly sizeTime?: number;
   readonly now: Clock;
   /** Number of the thread in the trace. */
   readonly thread: number;
@@ -109,6 +112,9 @@ export class RunContext implements PassContext {
   get costs(): TargetCosts {
     return this.runner.costs;
   }
+  get sizeTime(): number {
+    return this.runner.sizeTime;
+  }
   get remarks(): Remarks | null {
     return this.runner.remarks;
   }
@@ -124,7 +130,6 @@ export class ProgramRunContext extends RunContext implements ProgramContext {
     readonly goalOf: (fn: Func) => Goal,
     readonly trials: TrialCode | null,
     readonly addresses: Addresses,
-    readonly sizeTime: number,
     readonly bodyDone: (fn: Func) => void,
   ) {
     super(runner, layout);
@@ -183,6 +188,9 @@ export class PassRunner {
 
   get costs(): TargetCosts {
     return this.services.costs;
+  }
+  get sizeTime(): number {
+    return this.services.sizeTime ?? defaultSizeTime;
   }
 
   /** Debug records of a body, whose lists the pass at work changes, are put right once it is over. */

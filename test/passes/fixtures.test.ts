@@ -7,6 +7,7 @@
  *   pipeline: lowering       for passes that run right before selection; otherwise they see the whole module
  *   goal: none|minsize|size|speed
  *   addresses: low|near|anywhere
+ *   sizetime: 0              what time is worth in code for size (`--size-time`)
  *   routines: a, b           definitions that stay for code generation to call (`Module.routines`)
  *   run: none                nothing is executed, for the reason that follows in parentheses
  * `npm run bless` writes the expected files.
@@ -17,6 +18,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { bodyCodec } from "../../formats/object/body-codec.js";
 import { parseModule, printFunction, printModule } from "../../formats/text/index.js";
+import { defaultSizeTime } from "../../lto/analysis/heat.js";
 import { LoweringRunContext, type LoweringStep, loweringUnit } from "../../lto/codegen/lowering/index.js";
 import { CalleeSetNumbers } from "../../lto/codegen/program/callee-sets.js";
 import { definedFunctions } from "../../lto/codegen/program/numbering.js";
@@ -55,6 +57,7 @@ interface Directions {
   readonly goal: Goal;
   readonly addresses: Addresses;
   readonly routines: readonly string[];
+  readonly sizeTime: number;
   readonly runs: boolean;
 }
 
@@ -76,6 +79,7 @@ function directions(text: string, folderName: string): Directions {
     goal: (given.get("goal") ?? "minsize") as Goal,
     addresses: (given.get("addresses") ?? "anywhere") as Addresses,
     routines: given.get("routines")?.split(/, */) ?? [],
+    sizeTime: Number(given.get("sizetime") ?? defaultSizeTime),
     runs: !(given.get("run") ?? "").startsWith("none"),
   };
 }
@@ -89,13 +93,21 @@ interface Outcome {
   readonly sameResults: ReadonlySet<string>;
 }
 
-function newRunner(module: Module | null): PassRunner {
-  const services = { print: printFunction, now: () => 0, costs: x64Costs, thread: 0, log: () => {} };
+function newRunner(module: Module | null, { sizeTime }: Directions): PassRunner {
+  const services = {
+    print: printFunction,
+    now: () => 0,
+    costs: x64Costs,
+    sizeTime,
+    thread: 0,
+    log: () => {},
+  };
   const enabled = passes.filter((p) => p.option !== undefined).map((p) => p.name);
   return new PassRunner({ ...noPassOptions, verifyEach: true, enabled }, services, module);
 }
 
-function runOnModule(module: Module, { passes: named, goal, addresses, routines }: Directions): Outcome {
+function runOnModule(module: Module, directions: Directions): Outcome {
+  const { passes: named, goal, addresses, routines } = directions;
   for (const global of module.globals)
     if (routines.includes(global.name)) module.routines.set(global.name, [global]);
   const stages = named.map((pass): Stage => {
@@ -103,7 +115,9 @@ function runOnModule(module: Module, { passes: named, goal, addresses, routines 
     return pass.level === "component" ? bottomUp(may(pass)) : onFunctions(may(pass));
   });
   const goalOf = (): Goal => goal;
-  finish(runModulePipeline(newRunner(module), stages, module, bodyCodec(), goalOf, null, addresses));
+  finish(
+    runModulePipeline(newRunner(module, directions), stages, module, bodyCodec(), goalOf, null, addresses),
+  );
   const bodies = codeOf(module);
   return {
     text: printModule(module),
@@ -113,14 +127,15 @@ function runOnModule(module: Module, { passes: named, goal, addresses, routines 
   };
 }
 
-function runLowering(source: string, { passes: named, goal }: Directions): Outcome {
+function runLowering(source: string, directions: Directions): Outcome {
+  const { passes: named, goal } = directions;
   const { module, summary } = link(source, "shared");
   const { indirect } = finish(
     planProgram(module, summary, { ...codegenOptions, relocation: "pie" }, x64Target, bodyCodec()),
   );
   const functions = definedFunctions(module);
   const sets = new CalleeSetNumbers(functions, indirect.sets);
-  const runner = newRunner(null);
+  const runner = newRunner(null, directions);
   const texts: string[] = [];
   const bodies = new Map<string, Code>();
   const sameResults = new Set<string>();

@@ -72,18 +72,21 @@ export class Hoisting {
     if (value.valueKind === "inst" && this.target[value.id] !== notMoving) this.isWanted[value.id] = 1;
   }
 
-  /** What moves, in an order in which it can do so one by one. */
-  list(): Hoist[] {
+  /**
+   * What moves, in an order in which it can do so one by one.
+   * @param leastDepth only for what loops compute that are nested so often
+   */
+  list(leastDepth: number): Hoist[] {
     const { movable } = this;
     const { all } = this.loops;
     // What the one that moves needs moves as well: it comes earlier in the list.
     for (let i = movable.length - 1; i >= 0; i--) {
       const inst = movable[i]!;
-      if (this.isWanted[inst.id] === 0 && !isWorth(inst)) continue;
+      if (this.isWanted[inst.id] === 0 && !(isWorth(inst) && this.depthOf(inst) >= leastDepth)) continue;
       this.isWanted[inst.id] = 1;
       for (const operand of inst.operands) this.want(operand);
     }
-    for (const cast of this.extensionsInPlace()) this.isWanted[cast.id] = 1;
+    for (const cast of this.extensionsInPlace(leastDepth)) this.isWanted[cast.id] = 1;
     const hoists: Hoist[] = [];
     for (const inst of movable)
       if (this.isWanted[inst.id] === 1)
@@ -96,9 +99,18 @@ export class Hoisting {
     return hoists;
   }
 
+  private depthOf(inst: Inst): number {
+    let depth = 0;
+    let loop: Loop | null = this.loops.of[inst.parent!.id]!;
+    for (; loop !== null; loop = loop.outer) depth++;
+    return depth;
+  }
+
   /** Sign extensions that take no register more outside: of what only they use in loops. */
-  private extensionsInPlace(): Inst[] {
-    const waiting = this.movable.filter((inst) => inst.op === Op.SExt && this.isWanted[inst.id] === 0);
+  private extensionsInPlace(leastDepth: number): Inst[] {
+    const waiting = this.movable.filter(
+      (inst) => inst.op === Op.SExt && this.isWanted[inst.id] === 0 && this.depthOf(inst) >= leastDepth,
+    );
     if (waiting.length === 0) return [];
     const moving = new Set(waiting);
     const needed = new Set<Value>();
