@@ -4,11 +4,12 @@
  * CPU time (user and system, all threads) and peak memory of one process each: tsc-lto from objects to assembly, ld.lld
  * from the same objects to a program. The least of N runs counts, both in turn, since noise only adds. Besides: a
  * program that does nothing beside an empty Node, links that follow each other in one process or in a service, a relink with
- * `--cache-dir` after one of at least twenty files changed, how cost grows with the size of generated programs, and what
+ * `--cache-dir` after one of at least twenty files changed, by itself and in a service, a program of six renamed copies of another, how cost grows with the size of generated programs, and what
  * each phase and pass of a link takes by IR instruction when it runs once, cold.
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { renamedCopies } from "./bench/copies.js";
 import { generateProgram } from "./bench/generated.js";
 import { WarmService } from "./bench/warm-service.js";
 import { benchmarkObjects } from "./benchmark-objects.js";
@@ -25,7 +26,7 @@ const usage = `usage: npm run bench:link -- [package… | all] [options]
   --sizes L       IR instructions of generated programs (default 10000,30000,100000,300000,1000000)
   --repeat N      runs of each link below 100000 instructions (default 3); larger ones run once
   --options S     options of tsc-lto, as --options="--effort fast"
-  --parts L       of programs,start,process,service,cache,growth,phases (default all)`;
+  --parts L       of programs,copies,start,process,service,cache,growth,phases (default all)`;
 
 const { values, words } = parseCommandLine(
   {
@@ -33,7 +34,7 @@ const { values, words } = parseCommandLine(
     sizes: { type: "string", default: "10000,30000,100000,300000,1000000" },
     repeat: { type: "string", default: "3" },
     options: { type: "string", default: "" },
-    parts: { type: "string", default: "start,programs,process,service,cache,growth,phases" },
+    parts: { type: "string", default: "start,programs,copies,process,service,cache,growth,phases" },
   },
   usage,
 );
@@ -195,6 +196,12 @@ async function measurePrograms(list: readonly Program[]): Promise<void> {
   }
 }
 
+async function measureCopies({ name, objects }: Program): Promise<void> {
+  const copies = await renamedCopies(objects, 6, join(folder, `copies-${name}`));
+  const [them, us] = await least([theirs(copies), ours(copies)]);
+  console.log(`| ${name}, ${copies.length} files | ${both(them!, us!)}`);
+}
+
 /** Links of one process, each beside lld's. */
 async function measureProcess({ name, objects }: Program): Promise<void> {
   const script = `
@@ -215,38 +222,70 @@ async function measureProcess({ name, objects }: Program): Promise<void> {
   }
 }
 
-/** Each program once, in a service that has linked those before it: client and service together, beside lld. */
+/** Client and service together. */
+interface WarmCost extends Cost {
+  readonly client: number;
+}
+
+async function inService(service: WarmService, command: readonly string[]): Promise<WarmCost> {
+  const before = await service.cost();
+  const client = await run(command, { measure: true, env: { ...service.env, NODE_EXTRA_CA_CERTS: "" } });
+  if (client.status !== 0 || client.stderr !== "") throw new Error(`${command[0]}: ${client.stderr}`);
+  const after = await service.cost();
+  const idle = await service.cost();
+  // Asking for the cost has a cost, too.
+  const ofService = after.seconds - before.seconds - (idle.seconds - after.seconds);
+  return {
+    seconds: ofService + client.cpuSeconds,
+    megabytes: after.megabytes,
+    client: client.cpuSeconds,
+  };
+}
+
+/** Each program once, in a service that has linked those before it; then those of many files again, one of them changed. */
 async function measureService(list: readonly Program[]): Promise<void> {
   const service = new WarmService();
   await service.start();
-  const env = { ...service.env, NODE_EXTRA_CA_CERTS: "" };
   console.log(
     "\n| in a service, in this order | lld, s | tsc-lto, s | of it the client | CPU | service, MB |\n| --- | ---: | ---: | ---: | ---: | ---: |",
   );
+  const row = (name: string, them: Cost, us: WarmCost): void =>
+    console.log(
+      `| ${name} | ${show(them.seconds)} | ${show(us.seconds)} | ${show(us.client, 3)} | ${show(us.seconds / them.seconds)} | ${show(us.megabytes, 0)} |`,
+    );
+  const cache = ["--cache-dir", join(folder, "service-cache")];
+  rmSync(cache[1]!, { recursive: true, force: true });
   try {
     for (const [i, { name, objects }] of list.entries()) {
       const [them] = await least([theirs(objects)]);
-      const before = await service.cost();
-      const client = await run(ours(objects), { measure: true, env });
-      if (client.status !== 0 || client.stderr !== "") throw new Error(`${name}: ${client.stderr}`);
-      const after = await service.cost();
-      const idle = await service.cost();
-      // Asking for the cost has a cost, too.
-      const seconds = after.seconds - before.seconds - (idle.seconds - after.seconds) + client.cpuSeconds;
-      console.log(
-        `| ${i + 1}: ${name} | ${show(them!.seconds)} | ${show(seconds)} | ${show(client.cpuSeconds, 3)} | ${show(seconds / them!.seconds)} | ${show(after.megabytes, 0)} |`,
-      );
+      row(`${i + 1}: ${name}`, them!, await inService(service, ours(objects)));
+    }
+    for (const program of list) {
+      if (!isRelinked(program)) continue;
+      const { name, objects } = program;
+      const changed = withOneChanged(program);
+      const [them] = await least([theirs(changed)]);
+      row(`${name}, cold cache`, them!, await inService(service, ours(objects, ...cache)));
+      row(`${name}, one file changed`, them!, await inService(service, ours(changed, ...cache)));
     }
   } finally {
     await service.stop();
   }
 }
 
-/** A relink after one file changed: the one of middle size, compiled at another level. */
-async function measureCache({ name, objects, others }: Program): Promise<void> {
-  if (objects.length < 20 || others.length !== objects.length) return;
+const isRelinked = ({ objects, others }: Program): boolean =>
+  objects.length >= 20 && others.length === objects.length;
+/** The file of middle size, compiled at another level. */
+function withOneChanged({ objects, others }: Program): string[] {
   const which = objects.length >> 1;
-  const changed = objects.map((object, i) => (i === which ? others[i]! : object));
+  return objects.map((object, i) => (i === which ? others[i]! : object));
+}
+
+/** A relink after one file changed. */
+async function measureCache(program: Program): Promise<void> {
+  if (!isRelinked(program)) return;
+  const { name, objects } = program;
+  const changed = withOneChanged(program);
   const cache = join(folder, "cache");
   const cached = ["--cache-dir", cache];
   rmSync(cache, { recursive: true, force: true });
@@ -295,11 +334,15 @@ async function measurePhases(size: number): Promise<void> {
 }
 
 const parts = new Set(String(values["parts"]).split(","));
-const list = ["programs", "process", "service", "cache"].some((part) => parts.has(part))
+const list = ["programs", "copies", "process", "service", "cache"].some((part) => parts.has(part))
   ? await programs()
   : [];
 if (parts.has("start")) await measureStart();
 if (parts.has("programs")) await measurePrograms(list);
+if (parts.has("copies")) {
+  head("six copies");
+  for (const program of list) await measureCopies(program);
+}
 if (parts.has("process")) for (const program of list.slice(0, 2)) await measureProcess(program);
 if (parts.has("service")) await measureService(list);
 if (parts.has("cache")) {
