@@ -14,8 +14,8 @@ export interface EstimatedCall {
   readonly frequency: number;
 }
 export interface CallingFunction {
-  /** Unknown code may enter it. */
-  readonly open: boolean;
+  /** Executions by unknown code that may enter it. */
+  readonly entries: number;
   readonly calls: readonly EstimatedCall[];
 }
 
@@ -27,7 +27,7 @@ const most = 2 ** 24;
 /** Estimated executions of each function, by number. */
 export function callFrequencies(functions: readonly CallingFunction[]): Float64Array {
   const { order, position } = reversePostorder(functions);
-  const frequencies = Float64Array.from(functions, (fn) => (fn.open ? 1 : 0));
+  const frequencies = Float64Array.from(functions, (fn) => fn.entries);
   const recursive = new Uint8Array(functions.length);
   for (const f of order)
     for (const { callee } of functions[f]!.calls)
@@ -64,7 +64,7 @@ function reversePostorder(functions: readonly CallingFunction[]): { order: numbe
     }
   };
   // Roots visited last come first in the reversed order.
-  for (let f = count - 1; f >= 0; f--) if (functions[f]!.open) visit(f);
+  for (let f = count - 1; f >= 0; f--) if (functions[f]!.entries > 0) visit(f);
   for (let f = count - 1; f >= 0; f--) visit(f);
   order.reverse();
   const position = new Int32Array(count);

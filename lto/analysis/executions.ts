@@ -1,5 +1,5 @@
 /** How often blocks run, by all that is known: estimates, constants, and what of their loops' time an instruction is. */
-import { type Block, type BodyView, isCall, Op } from "../ir/instructions.js";
+import { type Block, type BodyView, type CallInst, isCall, Op } from "../ir/instructions.js";
 import { intrinsicOf } from "../ir/intrinsics.js";
 import type { Value } from "../ir/values.js";
 import { estimatedFrequencies } from "./branch-probability.js";
@@ -50,14 +50,14 @@ export const executionsAt = (known: Executions, block: number): BlockExecutions 
 });
 
 /** Instructions that a call of a function executes, all that it calls with them. */
-export type WorkOfCallee = (callee: Value) => number;
+export type WorkOfCallee = (callee: Value, call: CallInst) => number;
 
 /** Instructions of a block, and what calls there execute. */
 export function workIn({ insts }: Block, workOf: WorkOfCallee): number {
   let work = 0;
   for (const inst of insts) {
     if (inst.op === Op.Phi) continue;
-    work += isCall(inst) && intrinsicOf(inst.operands[0]!) === null ? workOf(inst.operands[0]!) : 1;
+    work += isCall(inst) && intrinsicOf(inst.operands[0]!) === null ? workOf(inst.operands[0]!, inst) : 1;
   }
   return work;
 }

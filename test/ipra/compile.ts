@@ -143,7 +143,7 @@ export function compile(
     open[n] = Number(lies.open?.(nameOf(n), really) ?? really);
   }
   const saves = all.ipra
-    ? decideSaves(everything, open, executionsOf(everything, open), x64Target.registers)
+    ? decideSaves(everything, open, executionsOf(everything, open, null), x64Target.registers)
     : localSaves(everything, x64Target.registers);
   const decisions: Decisions = {
     saved: functions.map((_, n) => lies.saved?.(nameOf(n), saves.saved[n]!) ?? saves.saved[n]!),

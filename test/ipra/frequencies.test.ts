@@ -12,10 +12,10 @@ describe("executions of functions", () => {
   it("multiply along calls and add up over callers", () => {
     const call = (callee: number, frequency: number) => ({ callee, frequency });
     const frequencies = callFrequencies([
-      { open: true, calls: [call(1, 2), call(2, 0.5)] },
-      { open: false, calls: [call(2, 8)] },
-      { open: false, calls: [] },
-      { open: false, calls: [call(2, 1)] },
+      { entries: 1, calls: [call(1, 2), call(2, 0.5)] },
+      { entries: 0, calls: [call(2, 8)] },
+      { entries: 0, calls: [] },
+      { entries: 0, calls: [call(2, 1)] },
     ]);
     expect([...frequencies]).toEqual([1, 2, 16.5, 0]);
   });
@@ -23,9 +23,9 @@ describe("executions of functions", () => {
   it("count recursion once", () => {
     const call = (callee: number) => ({ callee, frequency: 1 });
     const frequencies = callFrequencies([
-      { open: true, calls: [call(1)] },
-      { open: false, calls: [call(1), call(2)] },
-      { open: false, calls: [call(1)] },
+      { entries: 1, calls: [call(1)] },
+      { entries: 0, calls: [call(1), call(2)] },
+      { entries: 0, calls: [call(1)] },
     ]);
     expect(frequencies[1]).toBe(8);
     expect(frequencies[2]).toBe(8);
@@ -33,7 +33,7 @@ describe("executions of functions", () => {
 
   it("stay finite in deep call chains", () => {
     const functions = Array.from({ length: 200 }, (_, f) => ({
-      open: f === 0,
+      entries: f === 0 ? 1 : 0,
       calls: f < 199 ? [{ callee: f + 1, frequency: 100 }] : [],
     }));
     for (const frequency of callFrequencies(functions)) expect(frequency).toBeLessThanOrEqual(2 ** 24);

@@ -3,11 +3,16 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import { main } from "../../bin/lto/main.js";
+import { parseModule } from "../../formats/text/index.js";
 import { callFrequencies } from "../../lto/analysis/call-frequency.js";
+import { buildCallGraph } from "../../lto/analysis/call-graph.js";
 import { callWorks } from "../../lto/analysis/call-work.js";
+import { functionTimes } from "../../lto/analysis/function-times.js";
 import { functionHeat, timeBytes } from "../../lto/analysis/heat.js";
 import { loopNest } from "../../lto/analysis/loop-nest.js";
 import { loopShares } from "../../lto/analysis/loop-shares.js";
+import { summarizeModule } from "../../lto/analysis/summary.js";
+import type { Func } from "../../lto/ir/module.js";
 import { capture, temporaryFolder } from "../support/command.js";
 
 const cwd = temporaryFolder();
@@ -168,14 +173,14 @@ test("a call executes what its callees do, as often as they are called; recursio
 test("what is rare costs nothing, and what is hot no more than in loops nested three times", () => {
   const [main, twice, often] = callFrequencies([
     {
-      open: true,
+      entries: 1,
       calls: [
         { callee: 1, frequency: 2 },
         { callee: 2, frequency: 1000 },
       ],
     },
-    { open: false, calls: [] },
-    { open: false, calls: [] },
+    { entries: 0, calls: [] },
+    { entries: 0, calls: [] },
   ]);
   expect([main, twice, often].map((x) => functionHeat(x!))).toEqual([1, 2, 8]);
   const hot = { heat: 512, times: 1, share: 1 / 20 };
@@ -195,4 +200,46 @@ test("an instruction is more of the time of a small loop, and outside of loops o
   const shares = loopShares(loopNest(successors, [0]), frequencies, Float64Array.of(9, 5, 4, 2, 5, 7));
   // Outside of loops: three of what it is of the body.
   expect([...shares]).toEqual([3 / 256, 1 / 5, 1 / 25, 1 / 2, 1 / 25, 3 / 256]);
+});
+
+test("what is called through pointers is as hot as the calls of its signature", () => {
+  const module = parseModule(
+    `@table = internal constant [2 x ptr] [ptr @add, ptr @sub]
+define internal i32 @add(i32 %x) {
+  %r = add i32 %x, 1
+  ret i32 %r
+}
+define internal i32 @sub(i32 %x) {
+  %r = sub i32 %x, 1
+  ret i32 %r
+}
+define internal void @other(ptr %p) {
+  ret void
+}
+define i32 @main(i32 %n) {
+entry:
+  store ptr @other, ptr @place
+  br label %loop
+loop:
+  %i = phi i32 [ 0, %entry ], [ %i1, %loop ]
+  %at = getelementptr [2 x ptr], ptr @table, i32 0, i32 %i
+  %f = load ptr, ptr %at
+  %i1 = call i32 %f(i32 %i)
+  %more = icmp ult i32 %i1, %n
+  br i1 %more, label %loop, label %end
+end:
+  ret i32 %i1
+}
+@place = global ptr null
+`,
+    "a.ll",
+  );
+  const { heats, pointerEntries } = functionTimes(module, buildCallGraph(summarizeModule(module)));
+  const of = (facts: ReadonlyMap<Func, number>) =>
+    Object.fromEntries([...facts].map(([fn, x]) => [fn.name, Number(x.toFixed(2))]));
+  // One of two, for the eight rounds that loops count for.
+  const each = Number((8 / Math.sqrt(2)).toFixed(2));
+  expect(of(pointerEntries)).toEqual({ add: each, sub: each, other: 0, main: 0 });
+  expect(of(heats).main).toBe(1);
+  expect(of(heats).add).toBeGreaterThan(5);
 });

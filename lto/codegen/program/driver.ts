@@ -286,7 +286,7 @@ function decide(
   const all = [...facts, ...setFacts(plan.indirect, registers.callClobbers)];
   const open = new Uint8Array(all.length);
   open.set(plan.open);
-  const executions = executionsOf(all, open);
+  const executions = executionsOf(all, open, plan.entries);
   const saves = doesIpra(options, "saves")
     ? decideSaves(all, open, executions, registers)
     : localSaves(all, registers);

@@ -18,16 +18,18 @@ import {
   type IndirectCalls,
   unknownIndirectCalls,
 } from "../../analysis/function-pointers/index.js";
+import { functionTimes } from "../../analysis/function-times.js";
 import { type ModuleSummary, Trait } from "../../analysis/summary.js";
-import type { BodyCodec, GlobalValue, Module } from "../../ir/module.js";
+import type { BodyCodec, Func, GlobalValue, Module } from "../../ir/module.js";
 import type { Steps } from "../../ir/steps.js";
+import { isForSize } from "../../pass/pass.js";
 import { unknownBounds, VariableArguments } from "../ipra/variable-arguments.js";
 import type { Target } from "../target.js";
 import { attachCallees } from "./callee-sets.js";
 import { decideConventions } from "./conventions.js";
 import type { Component } from "./function-compilers.js";
 import { definedFunctions, type FunctionNumber, isExact } from "./numbering.js";
-import { type CodegenOptions, doesIpra } from "./options.js";
+import { type CodegenOptions, doesIpra, goalOf } from "./options.js";
 
 /** The program as code generation needs it; functions by number. Plain data. */
 export interface ProgramPlan {
@@ -37,6 +39,8 @@ export interface ProgramPlan {
   readonly waves: readonly (readonly number[])[];
   /** 1 for functions that unknown code may enter. */
   readonly open: Uint8Array;
+  /** Estimated executions of each function by calls whose callees are not known; null: one, where unknown code may enter. */
+  readonly entries: Float64Array | null;
   /** The `Convention` of each function. */
   readonly conventions: Uint32Array;
   /** The `PackedBounds` of each function: what variable arguments it may be passed. */
@@ -73,6 +77,7 @@ export function* planProgram(
   };
   const open = perFunction(graph.openToCallers);
   const addressTaken = perFunction(graph.addressTaken);
+  const entries = pointerEntries(module, graph, functions, options, summary);
   const conventions = new Uint32Array(functions.length);
   let indirect = unknownIndirectCalls(functions.length);
   let ordered = graph.components;
@@ -113,7 +118,21 @@ export function* planProgram(
   components.forEach((numbers, component) => {
     for (const number of numbers) componentOf[number] = component;
   });
-  return { components, waves, open, conventions, passed, indirect, componentOf };
+  return { components, waves, open, entries, conventions, passed, indirect, componentOf };
+}
+
+/** Where time is worth bytes. */
+function pointerEntries(
+  module: Module,
+  graph: CallGraph,
+  functions: readonly Func[],
+  { sizeTime, level }: CodegenOptions,
+  { symbols }: ModuleSummary,
+): Float64Array | null {
+  if (sizeTime === 0 || !symbols.some(({ traits }) => (traits & Trait.IndirectCalls) !== 0)) return null;
+  if (!functions.some((fn) => isForSize(goalOf(fn, level)))) return null;
+  const { pointerEntries: known } = functionTimes(module, graph);
+  return Float64Array.from(functions, (fn) => known.get(fn) ?? 0);
 }
 
 /** The components with edges of calls through pointers, where those join none. */

@@ -7,9 +7,22 @@ import { intersect, noRegisters } from "../register-set.js";
 import type { TargetRegisters } from "../target.js";
 import type { FunctionFacts } from "./facts.js";
 
-/** Estimated executions of functions and sets of callees. @param open 1: unknown code may enter it */
-export const executionsOf = (facts: readonly FunctionFacts[], open: Uint8Array): Float64Array =>
-  callFrequencies(facts.map((f, i) => ({ open: open[i] === 1, calls: f.calls })));
+/**
+ * Estimated executions of functions and sets of callees.
+ * @param open 1: unknown code may enter it
+ * @param entries how often, estimated; null: once
+ */
+export const executionsOf = (
+  facts: readonly FunctionFacts[],
+  open: Uint8Array,
+  entries: Float64Array | null,
+): Float64Array =>
+  callFrequencies(
+    facts.map((f, i) => ({
+      entries: open[i] === 1 ? Math.max(1, entries?.[i] ?? 1) : 0,
+      calls: f.calls,
+    })),
+  );
 
 /** Instructions that a call of each function or set of callees executes, estimated. */
 export const worksOf = (facts: readonly FunctionFacts[]): Float64Array =>

@@ -18,6 +18,7 @@
  * Breaks if: see `inline-call.ts` and `obstacles.ts`.
  */
 
+import { type FunctionTimes, functionTimes, workOfCall } from "../../analysis/function-times.js";
 import { timeBytes } from "../../analysis/heat.js";
 import { bareCall } from "../../analysis/loop-shares.js";
 import type { CloneMap } from "../../ir/clone.js";
@@ -27,7 +28,6 @@ import type { Value } from "../../ir/values.js";
 import { callGraph } from "../../pass/analyses.js";
 import { type ComponentPass, type ComponentWalk, isForSize, type ProgramContext } from "../../pass/pass.js";
 import { placeOfOrigin } from "../../pass/remarks.js";
-import { type FunctionTimes, functionTimes, workOfCall } from "../heat.js";
 import type { InlineAdvisor } from "./advisor.js";
 import { ArgumentBounds } from "./argument-bounds.js";
 import { ArgumentSlots } from "./argument-slots.js";

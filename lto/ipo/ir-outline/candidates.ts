@@ -7,10 +7,10 @@
  * in competition is for `outline/select.ts` to say: here is only what it saves at most, and what for certain.
  */
 
+import { type BlockTimes, callInstructions } from "../../analysis/function-times.js";
 import type { Repeat } from "../../outline/repeats.js";
 import type { Candidate } from "../../outline/select.js";
 import { wantedStarts } from "../../outline/select.js";
-import { type BlockTimes, callInstructions } from "../heat.js";
 import { leastPassed, leastReturned, mostBenefit } from "./plan.js";
 import type { Sequence } from "./sequence.js";
 

@@ -22,6 +22,8 @@
  *
  * Breaks if: see legality.ts.
  */
+
+import { BlockTimes, functionTimes } from "../../analysis/function-times.js";
 import { temperature } from "../../analysis/profile.js";
 import type { Func, Module } from "../../ir/module.js";
 import { findRepeats } from "../../outline/repeats.js";
@@ -29,7 +31,6 @@ import { selectCandidates } from "../../outline/select.js";
 import { callGraph } from "../../pass/analyses.js";
 import type { ModulePass, ProgramContext } from "../../pass/pass.js";
 import type { Remark } from "../../pass/remarks.js";
-import { BlockTimes, functionTimes } from "../heat.js";
 import { allPieces, type Piece } from "./candidates.js";
 import { Extractor } from "./extract.js";
 import { isOutlinedFrom } from "./legality.js";

@@ -7,11 +7,12 @@
  * operations take: with code for each function, programs came out larger (bzip2 45815 bytes instead of 45279, lua 125650
  * instead of 125534) at half of the time again.
  */
+
+import { type BlockTimes, callInstructions } from "../../analysis/function-times.js";
 import { type BodyView, isCall } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func, Module } from "../../ir/module.js";
 import type { ProgramContext } from "../../pass/pass.js";
-import { type BlockTimes, callInstructions } from "../heat.js";
 import { bytesOf } from "../inline/body-size.js";
 import { isPassable } from "../similar/parameters.js";
 import { showsFrame, takesCopies } from "./legality.js";
