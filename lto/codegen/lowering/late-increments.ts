@@ -9,8 +9,8 @@
  *                                                                  br …
  *
  * Why: compilers leave the sum where it was found; where the old value is needed after it, the two are in different registers,
- * and each round ends with a copy. For speed, addresses that were made of the sum are made of the old value and a constant,
- * which addressing adds for nothing.
+ * and each round ends with a copy. Addresses that were made of the sum are made of the old value and a constant,
+ * which addressing adds for nothing, or for a byte in code for size.
  *
  * Method: for each phi of a head of a loop that all edges back give the same sum of it and a constant. The sum moves to the
  * block that all its uses have in common on the way to the entry, in front of the first use there or of the comparison at the
@@ -42,6 +42,8 @@ const mostAddresses = 8;
 const deepest = 4;
 /** What an instruction has room for as a distance, with some for what is there already. */
 const farthest = 2 ** 30;
+/** What a byte has room for, with the same. */
+const mostOfByte = 64;
 /** The new place may run this much more often, by estimates that differ in the last bits. */
 const tolerance = 1.001;
 
@@ -120,9 +122,9 @@ class Increments {
     // Where nothing needs the old value any more, both are one register already.
     if (sum === null || !this.isNeededAfter(phi, sum, this.placeAfter(sum), phi.parent!)) return;
     if (this.moveTo(phi, sum, [])) return;
-    if (!isForSpeed) return;
+    const most = isForSpeed ? farthest : mostOfByte;
     const addresses = this.usesOf(sum).filter(
-      ({ user, position }) => this.distance(phi, sum, user, position) !== null,
+      ({ user, position }) => Math.abs(this.distance(phi, sum, user, position) ?? Infinity) <= most,
     );
     if (addresses.length > 0 && addresses.length <= mostAddresses) this.moveTo(phi, sum, addresses);
   }

@@ -150,7 +150,6 @@ function isStep({ optimize, values }: Selector, gep: InstWith<Op.GetElementPtr>)
     optimize &&
     base.valueKind === "inst" &&
     base.op === Op.Phi &&
-    base.parent === gep.parent &&
     values.uses[base.id] === 1 &&
     base.operands.includes(gep)
   );
