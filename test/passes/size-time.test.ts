@@ -134,6 +134,38 @@ describe("in loops", () => {
     expect(await callsOf(bounded(61).replace("ult i32 %j1, 61", "ne i32 %j1, 0"))).toBe(0);
   });
 
+  it("repeated code with many inputs stays where what it saves, when they are passed, is less than the time of that", async () => {
+    const numbers = Array.from({ length: 6 }, (_, i) => i);
+    const steps = (place: number): string =>
+      numbers
+        .map(
+          (i) => `  %a${i} = xor i32 %v${i}, ${100_000 + 7919 * (6 * place + i + 1) * (i + 3)}
+  %v${i + 1} = mul i32 %a${i}, ${i % 2 === 0 ? 77_777 : 3}`,
+        )
+        .join("\n");
+    const ir = (stores: number): string =>
+      ["main", "f", "g"]
+        .map((name, place) => {
+          const rest = `  store volatile i32 %t, ptr ${place > 0 ? "%p" : "null"}\n`.repeat(stores);
+          return nested(
+            name,
+            `  %v0 = xor i32 %j, 1234567\n${steps(place)}\n  %t = sub i32 %v6, 99999\n${rest}`,
+          );
+        })
+        .join("");
+    const records = async (stores: number, ...options: string[]): Promise<string> => {
+      const more = ["--skip-pass=icf,merge-similar-functions", "--opt-remarks-passes=^ir-outline$"];
+      await assembly(ir(stores), ...more, `--opt-remarks-filename=${path("records.yaml")}`, ...options);
+      return readFileSync(path("records.yaml"), "utf8");
+    };
+    const made = /Name: +OutlinedFunction/;
+    expect(await records(10, "--size-time=0")).toMatch(made);
+    const hot = await records(10);
+    expect(hot).not.toMatch(made);
+    expect(hot).toMatch(/Name: +NotOutliningHot\n[\s\S]*- TimeBytes: +'?[1-9]/);
+    expect(await records(80)).toMatch(made);
+  });
+
   it("repeated code stays where it is", async () => {
     const code = `  %a = mul i32 %j, %u
   %b = xor i32 %a, 12345

@@ -38,6 +38,7 @@ import { areAlike, isCertain, isClose, mayPay, mostBenefit, type OutlinePlan, pl
 import { RegionOutliner } from "./region-outliner.js";
 import { notOutlined, outlined } from "./remarks.js";
 import { Sequence } from "./sequence.js";
+import { bytesForTime } from "./time.js";
 import { tried } from "./trial.js";
 
 const longest = 120;
@@ -121,7 +122,8 @@ class Outliner {
       const isWorth = isCertain(plan, starts.length);
       if (isWorth || isTold) plans.set(piece, { starts, plan });
       else plans.delete(piece);
-      return isWorth ? plan.before - plan.after : 0;
+      if (!isWorth) return 0;
+      return Math.max(0, plan.before - plan.after - bytesForTime(sequence, starts, plan, this.times));
     };
     const selected = selectCandidates(
       allPieces(sequence, repeats, longest, isTold, this.times),
@@ -181,7 +183,8 @@ class Outliner {
         ? null
         : planFor(sequence, starts, length, this.context.layout, Number.POSITIVE_INFINITY);
     const found = Array.from(all, (start) => places[placeAt[start]!]!.fn);
-    return notOutlined(this.name, found, length, starts.length, plan);
+    const time = plan === null ? 0 : bytesForTime(sequence, starts, plan, this.times);
+    return notOutlined(this.name, found, length, starts.length, plan, time);
   }
 
   private isOutlinedFrom(fn: Func): boolean {

@@ -22,6 +22,7 @@ import { RegionEdits, RegionExtractor, returnsFrom } from "./region-extract.js";
 import { dominatorsOf, extended, instsOf, type Region, RegionFinder, shapeOf } from "./regions.js";
 import { notOutlined } from "./remarks.js";
 import { type FunctionFacts, Sequence } from "./sequence.js";
+import { bytesForTime } from "./time.js";
 import { tried } from "./trial.js";
 
 /** Further instructions of a head, and of an exit, that are tried. */
@@ -103,10 +104,9 @@ export class RegionOutliner {
     const { sequence, regions } = group;
     const members = this.apart(candidate, candidate.members, taken);
     const { starts, length } = piecesOf(candidate, members);
-    if (members.length < 2) return this.refused(candidate, length, members.length, null);
+    if (members.length < 2) return this.refused(candidate, starts, length, null);
     let plan = this.planFor(group, members, starts, length);
-    if (plan === null)
-      return this.refused(candidate, length, members.length, this.planAnyway(group, starts, length));
+    if (plan === null) return this.refused(candidate, starts, length, this.planAnyway(group, starts, length));
     if (!areEqual(group, members, starts, length)) return null;
     const extents = members.map((member) => extended(regions[member]!, before, behind)!);
     const byStart = new Map(extents.map((extent, i) => [starts[i]!, extent]));
@@ -119,7 +119,7 @@ export class RegionOutliner {
     if (size !== null) {
       this.context.count("trials");
       plan = tried(sequence, starts, length, plan, size);
-      if (!isCertain(plan, starts.length)) return this.refused(candidate, length, members.length, plan);
+      if (!this.isWorth(sequence, starts, plan)) return this.refused(candidate, starts, length, plan);
     }
     this.apart(candidate, members, taken, true);
     const made = extractor.extract(starts, length, plan, edits);
@@ -136,14 +136,16 @@ export class RegionOutliner {
   /** Says why not, if anybody asks. */
   private refused(
     { group, members }: Pick<Candidate, "group" | "members">,
+    starts: Int32Array,
     length: number,
-    free: number,
     plan: OutlinePlan | null,
   ): null {
+    const { sequence, regions } = group;
     // What would pay, but for where its results are used, is no candidate.
-    if (this.isTold && (plan === null || !isCertain(plan, free))) {
-      const found = members.map((member) => group.regions[member]!.fn);
-      this.context.remarks!.add(notOutlined(this.pass, found, length, free, plan));
+    if (this.isTold && (plan === null || !this.isWorth(sequence, starts, plan))) {
+      const found = members.map((member) => regions[member]!.fn);
+      const time = plan === null ? 0 : bytesForTime(sequence, starts, plan, this.times);
+      this.context.remarks!.add(notOutlined(this.pass, found, length, starts.length, plan, time));
     }
     return null;
   }
@@ -216,13 +218,14 @@ export class RegionOutliner {
       if (members.length < 2) continue;
       const pieces = piecesOf(extent, members);
       const plan = this.planFor(group, members, pieces.starts, length);
-      if (plan !== null) candidates.push({ ...extent, members, benefit: plan.before - plan.after });
+      if (plan !== null)
+        candidates.push({ ...extent, members, benefit: this.benefitOf(sequence, pieces.starts, plan) });
       // Smaller extents of the same regions would not be told apart.
       else if (before === group.before && behind === group.behind)
         this.refused(
           { group, members },
+          pieces.starts,
           length,
-          members.length,
           this.planAnyway(group, pieces.starts, length),
         );
     }
@@ -274,7 +277,14 @@ export class RegionOutliner {
       // Else it is the exit's own.
       if (block >= 0 && block < count && (exitsDominators & (1 << block)) === 0) return null;
     }
-    return isCertain(plan, starts.length) ? plan : null;
+    return this.isWorth(sequence, starts, plan) ? plan : null;
+  }
+  private isWorth(sequence: Sequence, starts: Int32Array, plan: OutlinePlan): boolean {
+    return isCertain(plan, starts.length) && this.benefitOf(sequence, starts, plan) > 0;
+  }
+  /** Bytes saved, less what the time is worth. */
+  private benefitOf(sequence: Sequence, starts: Int32Array, plan: OutlinePlan): number {
+    return plan.before - plan.after - bytesForTime(sequence, starts, plan, this.times);
   }
 
   /** Those of which nothing is taken yet, nor by those before. @param isTaking they take their instructions */

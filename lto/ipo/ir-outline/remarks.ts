@@ -6,7 +6,7 @@
  */
 import type { Func } from "../../ir/module.js";
 import { listOfPlaces, type Remark, type RemarkFact, words } from "../../pass/remarks.js";
-import type { OutlinePlan } from "./plan.js";
+import { isCertain, type OutlinePlan } from "./plan.js";
 
 /** Bytes with the function and without; its own are exact where code was generated for it, all others are estimates. */
 const sizes = ({ before, after, body, isTried, parameters, outputs }: OutlinePlan): RemarkFact[] => [
@@ -57,6 +57,7 @@ export const outlined = (
  * @param found the function of each piece of the candidate
  * @param free those that other functions left, without overlaps
  * @param plan for these; null: they would take more registers than there are, or are fewer than two
+ * @param time bytes that the time of calls there is worth
  */
 export function notOutlined(
   pass: string,
@@ -64,8 +65,11 @@ export function notOutlined(
   length: number,
   free: number,
   plan: OutlinePlan | null,
+  time: number,
 ): Remark {
-  const name = free < 2 ? "PlacesTaken" : plan === null ? "TooManyInputs" : "NotOutliningCheaper";
+  const isHot = plan !== null && time > 0 && isCertain(plan, free);
+  const cause = isHot ? "NotOutliningHot" : "NotOutliningCheaper";
+  const name = free < 2 ? "PlacesTaken" : plan === null ? "TooManyInputs" : cause;
   return {
     kind: "Missed",
     pass,
@@ -83,6 +87,9 @@ export function notOutlined(
         : free < 2
           ? []
           : [words(", since not all inputs and results fit in registers")]),
+      ...(isHot
+        ? [words(", bytes that the time of calls is worth: "), ["TimeBytes", Math.round(time)] as const]
+        : []),
       words("; found in: "),
       ...listOfPlaces([...new Set(found.map(({ name: place }) => place))]),
     ],
