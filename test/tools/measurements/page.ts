@@ -107,8 +107,8 @@ default, HACCKernels takes 0.56 of the processor time that it took when bytes we
 | 4 | 1.0176 | 1.0167 | 1.0158 |
 
 Thirty-one programs of the LLVM test suite beside \`clang -Oz -flto\` at the same level (\`npm run bench -- --suite DIR --level Oz\`, least of two): .text 0.843,
-loaded bytes 0.814, executed instructions 1.156, processor time 1.163. Most instructions more: himenobmtxpa 1.69, miniGMG 1.52, toast 1.51,
-lambda 1.39, sgefa 1.37. With \`--size-time=4\` lambda executes 0.89 of its instructions, with 16 0.75, for 0.7 and 3.2% of its bytes.
+loaded bytes 0.814, executed instructions 1.132 (toast, miniGMG, sgefa and Obsequi taken later than the others), processor time 1.163 before that. Most
+instructions more: himenobmtxpa 1.69, lambda 1.39, tsp 1.31, HACCKernels 1.30, miniGMG 1.29. With \`--size-time=4\` lambda executes 0.89 of its instructions, with 16 0.75, for 0.7 and 3.2% of its bytes.
 
 ## What a link costs
 
