@@ -4,11 +4,13 @@
  * CPU time (user and system, all threads) and peak memory of one process each: tsc-lto from objects to assembly, ld.lld
  * from the same objects to a program. The least of N runs counts, both in turn, since noise only adds. Besides: a
  * program that does nothing beside an empty Node, links that follow each other in one process or in a service, a relink with
- * `--cache-dir` after one of at least twenty files changed, by itself and in a service, a program of six renamed copies of another, how cost grows with the size of generated programs, and what
+ * `--cache-dir` after one of at least twenty files changed, by itself and in a service, a program of six renamed copies of
+ * another, how cost grows with the size of generated programs, and what
  * each phase and pass of a link takes by IR instruction when it runs once, cold.
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { assembleBitcode } from "./bench/assemble.js";
 import { renamedCopies } from "./bench/copies.js";
 import { generateProgram } from "./bench/generated.js";
 import { WarmService } from "./bench/warm-service.js";
@@ -133,15 +135,11 @@ async function generated(instructions: number, files: number, seed = 1): Promise
   const directory = join(folder, `generated-${instructions}-${seed}`);
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
-  const clang = findClang();
-  if (clang === undefined) throw new Error("there is no clang");
   const objects: string[] = [];
   for (const { name, text } of generateProgram(instructions, files, seed)) {
     const file = join(directory, name);
     writeFileSync(file, text);
-    objects.push(`${file}.o`);
-    const flags = ["-flto", "-Oz", "-Xclang", "-disable-llvm-passes", "-Wno-override-module"];
-    await mustRun([clang, ...flags, "-c", file, "-o", `${file}.o`]);
+    objects.push(await assembleBitcode(file));
   }
   return objects;
 }

@@ -100,10 +100,7 @@ export class Hoisting {
   }
 
   private depthOf(inst: Inst): number {
-    let depth = 0;
-    let loop: Loop | null = this.loops.of[inst.parent!.id]!;
-    for (; loop !== null; loop = loop.outer) depth++;
-    return depth;
+    return this.loops.of[inst.parent!.id]!.depth;
   }
 
   /** Sign extensions that take no register more outside: of what only they use in loops. */

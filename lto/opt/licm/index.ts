@@ -72,7 +72,8 @@ export const licm: FunctionPass = {
     if (!mayLoop(view)) return false;
     const nest = context.ofBody(loops, view);
     const found = new Loops(view, nest, context.ofBody(dominators, view));
-    if (!(isForSpeed ? found.all.length > 0 : found.all.some(({ outer }) => outer !== null))) return false;
+    const leastDepth = isForSpeed ? 1 : depthForSize;
+    if (!found.all.some(({ depth }) => depth >= leastDepth)) return false;
     const count = view.renumber();
     if (mayReturnTwice(view)) return false;
     const predecessors = predecessorLists(context.ofBody(cfg, view));
@@ -82,7 +83,7 @@ export const licm: FunctionPass = {
     const hoisting = new Hoisting(found, predecessors, certain, memory, count);
     hoisting.look();
     const promotions = isForSpeed ? findPromotions(hoisting, certain, memory) : [];
-    const hoists = hoisting.list(isForSpeed ? 1 : depthForSize);
+    const hoists = hoisting.list(leastDepth);
     if (hoists.length === 0 && promotions.length === 0) return false;
     const editor = fn.edit();
     for (const hoist of hoists) {

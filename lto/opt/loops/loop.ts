@@ -18,12 +18,16 @@ export class Loop {
   readonly blocks: Block[] = [];
   /** As `preheaderOf` found or made it. */
   preheader: Block | null = null;
+  /** Of how many loops it is one in the other, itself counted. */
+  readonly depth: number;
 
   constructor(
     readonly header: Block,
     /** The innermost natural loop around it. */
     readonly outer: Loop | null,
-  ) {}
+  ) {
+    this.depth = outer === null ? 1 : outer.depth + 1;
+  }
 
   /** Puts a block that is new into the loop, and into those around it. */
   adopt(block: Block): void {

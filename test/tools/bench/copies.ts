@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { mustRun } from "../process.js";
 import { findProgram } from "../root.js";
-import { findClang } from "../toolchain.js";
+import { assembleBitcode } from "./assemble.js";
 
 /**
  * @param objects bitcode of a C program
@@ -15,8 +15,8 @@ export async function renamedCopies(
   count: number,
   folder: string,
 ): Promise<string[]> {
-  const [disassembler, clang] = [findProgram("llvm-dis-22", "llvm-dis", "llvm-dis-19"), findClang()];
-  if (disassembler === undefined || clang === undefined) throw new Error("there is no llvm-dis, or no clang");
+  const disassembler = findProgram("llvm-dis-22", "llvm-dis", "llvm-dis-19");
+  if (disassembler === undefined) throw new Error("there is no llvm-dis");
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const texts: string[] = [];
@@ -30,9 +30,7 @@ export async function renamedCopies(
   const assemble = async (name: string, text: string): Promise<void> => {
     const file = join(folder, name);
     writeFileSync(file, text, "latin1");
-    const flags = ["-flto", "-Oz", "-Xclang", "-disable-llvm-passes", "-Wno-override-module"];
-    await mustRun([clang, ...flags, "-c", file, "-o", `${file}.o`]);
-    copies.push(`${file}.o`);
+    copies.push(await assembleBitcode(file));
   };
   for (let copy = 0; copy < count; copy++)
     for (const [i, text] of texts.entries()) {
