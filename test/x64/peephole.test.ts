@@ -202,17 +202,19 @@ describe("flags", () => {
     change.defs = [];
     change.uses = [];
     change.mem = baseDisp(RDI, 8);
-    const readBack = (marks: number, disp: number): string[] => {
+    const readBack = (marks: number, disp: number, needed = [RAX, RCX]): string[] => {
       const load = new MInst(X.Mov, 4);
       load.defs = [physical(RAX)];
       load.mem = baseDisp(RDI, disp);
       load.marks = marks;
-      return optimised([cloneInst(change), load, testSelf(4, RAX), set(Cc.E, RCX)], [RAX, RCX]);
+      return optimised([cloneInst(change), load, testSelf(4, RAX), set(Cc.E, RCX)], needed);
     };
     expect(readBack(AccessMark.Reload, 8)).toEqual(["decl 8(%rdi)", "movl 8(%rdi), %eax", "sete %cl"]);
     expect(readBack(AccessMark.Reload, 4)).toHaveLength(4);
+    expect(readBack(AccessMark.Reload, 8, [RCX])).toEqual(["decl 8(%rdi)", "sete %cl"]);
     // Volatile, perhaps.
     expect(readBack(0, 8)).toHaveLength(4);
+    expect(readBack(0, 8, [RCX])).toHaveLength(4);
   });
   test("bounds move to what fits a byte", () => {
     expect(optimised([compare(4, RDI, 128), set(Cc.L, RAX)], [RAX])).toEqual([

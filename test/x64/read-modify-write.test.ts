@@ -90,19 +90,33 @@ describe("values changed in memory", () => {
     expect(found).toEqual(["decl counter(%rip)", "movl counter(%rip), REG"]);
     expect(accesses(counted("%r = mul i32 %new, %new"), "")).toHaveLength(2);
   });
-  test("not where it is needed before the store, or narrow", () => {
+  test.each([
+    [16, ["decw counter(%rip)", "movzwl counter(%rip), REG"]],
+    [8, ["decb counter(%rip)", "movb counter(%rip), %al"]],
+  ])("narrow ones of %i bits, too", (bits, expected) => {
+    const found = accesses(`%old = load i${bits}, ptr @counter
+        %new = add i${bits} %old, -1
+        store i${bits} %new, ptr @counter
+        %r = zext i${bits} %new to i32
+        ret i32 %r\n`);
+    expect(found).toEqual(expected);
+  });
+  test.each([8, 16, 32, 64])("what %i bits become is only tested", (bits) => {
+    const found = accesses(`%old = load i${bits}, ptr @counter
+        %new = add i${bits} %old, -1
+        store i${bits} %new, ptr @counter
+        %c = icmp eq i${bits} %new, 0
+        %r = zext i1 %c to i32
+        ret i32 %r\n`);
+    expect(found).toEqual([`dec${{ 8: "b", 16: "w", 32: "l", 64: "q" }[bits]} counter(%rip)`]);
+  });
+  test("not where it is needed before the store", () => {
     const early = `%old = load i32, ptr @counter
         %new = add i32 %old, -1
         %r = mul i32 %new, %new
         store i32 %new, ptr @counter
         ret i32 %r\n`;
     expect(accesses(early)).toEqual(["movl counter(%rip), REG", "movl REG, counter(%rip)"]);
-    const narrow = `%old = load i16, ptr @counter
-        %new = add i16 %old, -1
-        store i16 %new, ptr @counter
-        %r = sext i16 %new to i32
-        ret i32 %r\n`;
-    expect(accesses(narrow)[1]).toMatch(/^movw/);
   });
   test("loads extend the sign for all who use them", () => {
     const both = (extension: string, other: string): string[] =>

@@ -626,7 +626,7 @@ export const enum X {
   Emms,
 }
 
-/** `MInst.marks` of Mov and MovM. */
+/** `MInst.marks` of Mov, Movzx8, Movzx16 and MovM. */
 export const enum AccessMark {
   /** A store that may become a read-modify-write of the same bytes: neither volatile nor atomic. */
   Plain = 1,

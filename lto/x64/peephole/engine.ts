@@ -17,10 +17,10 @@ import { hasRegister, type RegisterSet } from "../../codegen/register-set.js";
 import { tableBytes } from "../frame/cfa.js";
 import { flagsRegister, killsFlags } from "../isa/effects.js";
 import { instructionLength } from "../isa/lengths.js";
-import { X } from "../isa/ops.js";
 import { Facts } from "./facts.js";
 import { allConditions, conditionsRead, readersAfter, renameConditions } from "./flags.js";
 import { Edit, gone, Match } from "./match.js";
+import { forgetReload } from "./reloads.js";
 import { Gain, Needs, type Rule, type RuleInfo } from "./rule.js";
 import { numberOf, type RuleTables } from "./tables.js";
 
@@ -164,7 +164,7 @@ export class Engine {
         if (inst === gone) continue;
       }
       // What tests of it could know is known: from here on it is a load as any other.
-      if (inst.op === X.Mov && inst.mem !== null) inst.marks = 0;
+      forgetReload(inst);
       const second = seconds[i];
       if (second !== undefined) live = stepBack(second, live, liveness);
       live = stepBack(this.original ?? inst, live, liveness);

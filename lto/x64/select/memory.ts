@@ -37,6 +37,16 @@ function vectorAccess(s: Selector, type: Type, align: number): { load: number; s
   }
 }
 
+/**
+ * Opcode and operation size of a load of so many bytes to a general register.
+ * @param low nothing relies on what is above them in the register
+ */
+function narrowLoad(s: Selector, size: number, low: boolean): { load: X; size: number } {
+  // Narrow loads clear the rest of the register; where nothing relies on it, the plain form is shorter.
+  if (size >= 4 || (size === 1 && s.minsize && low)) return { load: X.Mov, size };
+  return { load: size === 1 ? X.Movzx8 : X.Movzx16, size: 4 };
+}
+
 export function selectLoad(s: Selector, inst: InstWith<Op.Load>): void {
   const { type } = inst;
   if (type.kind === "x86_fp80") return x87.selectX87Load(s, inst);
@@ -49,10 +59,8 @@ export function selectLoad(s: Selector, inst: InstWith<Op.Load>): void {
       s.load(size === 4 ? X.Movsxd : size === 2 ? X.Movsx16 : X.Movsx8, extended, result, mem);
       return;
     }
-    // Narrow loads clear the rest of the register; where nothing relies on it, the plain form is shorter.
-    const plain = size >= 4 || (size === 1 && s.minsize && s.values.zeroExtended[inst.id] === 0);
-    const op = plain ? X.Mov : size === 1 ? X.Movzx8 : X.Movzx16;
-    s.load(op, plain ? size : 4, result, mem);
+    const form = narrowLoad(s, size, s.values.zeroExtended[inst.id] === 0);
+    s.load(form.load, form.size, result, mem);
     return;
   }
   if (type.kind === "half" || type.kind === "bfloat") {
@@ -209,7 +217,8 @@ function changeMemory(s: Selector, inst: MInst, value: Inst, load: Inst, pointer
   s.emit(inst);
   const wanted = s.values.vregs[value.id]!;
   if (wanted >= 0) {
-    const reload = new MInst(X.Mov, inst.size);
+    const { load, size } = narrowLoad(s, inst.size, s.values.zeroExtended[value.id] === 0);
+    const reload = new MInst(load, size);
     reload.defs = [new RegOperand(wanted)];
     reload.mem = address(s, pointer);
     reload.marks = AccessMark.Reload;
@@ -224,7 +233,7 @@ const storeWindow = 16;
 
 /** All users of the value but the store come after that, and a register is read from memory as short as it is. */
 function isUsedBehind(s: Selector, value: Inst, store: Inst, size: number): boolean {
-  if (!s.minsize || size < 4) return false;
+  if (!s.minsize) return false;
   const { insts } = store.parent!;
   const at = insts.lastIndexOf(store);
   for (let i = at - 1; i >= 0 && i >= at - storeWindow; i--) {

@@ -171,16 +171,23 @@ const direct: Readonly<Record<string, Directed>> = {
   },
   "drop-test-of-memory": {
     write(w) {
-      const size = w.random.pick([4, 8]);
+      const size = w.random.pick([1, 2, 4, 8]);
       const change = new MInst(w.random.pick([X.AddM, X.SubM, X.AndM]), size);
       change.mem = baseDisp(R15, 8);
-      change.imm = w.immediateOf(4);
+      change.imm = w.immediateOf(Math.min(size, 4));
       w.put(change, allConditions);
-      const load = w.make(X.Mov, size, [w.register()], []);
+      const isExtended = size < 4 && (size === 2 || w.random.oneIn(2));
+      const load = w.make(
+        isExtended ? (size === 1 ? X.Movzx8 : X.Movzx16) : X.Mov,
+        isExtended ? 4 : size,
+        [w.register()],
+        [],
+      );
       load.mem = baseDisp(R15, 8);
       load.marks = AccessMark.Reload;
       w.put(load);
       testSelf(w, size, load.defs[0]!.loc);
+      if (w.random.oneIn(2)) w.unneeded.add(load.defs[0]!.loc);
       w.reader();
     },
   },

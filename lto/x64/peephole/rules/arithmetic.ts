@@ -11,6 +11,7 @@ import { Pure } from "../../isa/row.js";
 import { generalRegisters } from "../facts.js";
 import { carryConditions } from "../flags.js";
 import { like, type Match } from "../match.js";
+import { reloadedBytes } from "../reloads.js";
 import { Gain, Needs, type Rule, type RuleGroup } from "../rule.js";
 
 const pureOpcodes: readonly X[] = Array.from({ length: opcodeCount }, (_, op) => op as X).filter(
@@ -19,7 +20,8 @@ const pureOpcodes: readonly X[] = Array.from({ length: opcodeCount }, (_, op) =>
 
 const dropDead: Rule = {
   name: "drop-dead",
-  description: "op b, d → nothing, where nothing needs d, nor the flags that op makes",
+  description:
+    "op b, d → nothing, where nothing needs d, nor the flags that op makes; of memory only what was just stored is read",
   opcodes: pureOpcodes,
   needs: Needs.Nothing,
   window: 0,
@@ -28,7 +30,8 @@ const dropDead: Rule = {
     const { op, mem, defs } = m.inst;
     if (overlaps(writtenRegisters(m.inst), m.live)) return;
     if (writesFlags(op) && hasRegister(m.live, flagsRegister)) return;
-    if (defs[0]?.loc === RSP || (mem !== null && opPure[op] !== Pure.Always)) return;
+    const reads = mem !== null && opPure[op] !== Pure.Always;
+    if (defs[0]?.loc === RSP || (reads && reloadedBytes(m.inst) === 0)) return;
     m.drop();
   },
 };

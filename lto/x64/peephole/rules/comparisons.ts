@@ -6,10 +6,11 @@ import { physical } from "../../isa/build.js";
 import { usedRegisters, writtenRegisters } from "../../isa/effects.js";
 import { signedImmediate } from "../../isa/lengths.js";
 import { opFlags, opFormat, writesFlags } from "../../isa/op-info.js";
-import { AccessMark, Cc, Format, X } from "../../isa/ops.js";
+import { Cc, Format, X } from "../../isa/ops.js";
 import { FlagEffect } from "../../isa/row.js";
 import { canRename, isCarryAdded, type Renaming, resultConditions, zeroConditions } from "../flags.js";
 import { like, type Match } from "../match.js";
+import { reloadedBytes } from "../reloads.js";
 import { Gain, Needs, type Rule, type RuleGroup } from "../rule.js";
 
 // Tests of what made the flags.
@@ -28,9 +29,6 @@ function describesResult(inst: MInst): boolean {
   const shift = format === Format.Shift || format === Format.DoubleShift;
   return !shift || (inst.imm !== null && (Number(inst.imm) & (inst.size === 8 ? 63 : 31)) !== 0);
 }
-
-const isReload = (inst: MInst): boolean =>
-  inst.op === X.Mov && inst.mem !== null && inst.marks === AccessMark.Reload;
 
 /** The mask clears the sign bit of an operand of `size` bytes and all above: flags are the same for any wider one. */
 function fitsBelow(inst: MInst, size: number): boolean {
@@ -90,7 +88,7 @@ const dropTestOfResult: Rule = {
     const at = sourceOfTested(m);
     if (at < 0) return;
     const inst = m.insts[at]!;
-    if (isReload(inst) || inst.defs.length !== 1 || !isEmptySet(inst.clobbers)) return;
+    if (reloadedBytes(inst) > 0 || inst.defs.length !== 1 || !isEmptySet(inst.clobbers)) return;
     if (inst.size !== test.size && !fitsBelow(inst, test.size)) return;
     if (describesResult(inst)) dropTest(m, at, opFlags[inst.op] as FlagEffect);
   },
@@ -110,9 +108,9 @@ const dropTestOfMemory: Rule = {
     const at = sourceOfTested(m);
     if (at < 1) return;
     const load = m.insts[at]!;
-    if (!isReload(load) || load.size !== test.size) return;
+    if (reloadedBytes(load) !== test.size) return;
     const change = m.insts[at - 1]!;
-    if (change.mem === null || !sameMem(change.mem, load.mem) || change.size !== load.size) return;
+    if (change.mem === null || !sameMem(change.mem, load.mem) || change.size !== test.size) return;
     if (opFormat[change.op] !== Format.CompareM && describesResult(change))
       dropTest(m, at, opFlags[change.op] as FlagEffect);
   },
