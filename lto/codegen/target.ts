@@ -88,6 +88,10 @@ export interface Target {
   ): MFunction;
   /** Makes calls of tail calls that pass an argument in a register which the function restores before it leaves. */
   untieTailCalls(mf: MFunction, saved: RegisterSet): void;
+  /** Blocks that end in a call which could be a jump, since nothing but the return follows, and the frame holds nothing. */
+  findTailCalls(mf: MFunction, saved: RegisterSet): MBlock[];
+  /** Makes jumps of the calls that such blocks end with; edges are not up to date after that. */
+  formTailCalls(blocks: readonly MBlock[], mf: MFunction): void;
   /**
    * Improves the instructions of a function that has its frame; edges must be up to date.
    * @param redZone memory below the stack pointer is in use

@@ -8,7 +8,7 @@ import { substitutes, withArgument } from "./frame/convention.js";
 import { wantedExtras } from "./frame/extra-registers.js";
 import { decideFrame, insertFrame, reliesOnAlignment } from "./frame/frame.js";
 import { reservedRegisters } from "./frame/frame-registers.js";
-import { untieTailCalls } from "./frame/tail-calls.js";
+import { findTailCalls, formTailCalls, untieTailCalls } from "./frame/tail-calls.js";
 import { harden } from "./harden.js";
 import { x64Instructions } from "./isa/facts.js";
 import { X } from "./isa/ops.js";
@@ -52,6 +52,8 @@ export const x64Target: Target = {
   select: (legal, order, layout, goal, options) =>
     selectFunction(x64Target, legal, order, layout, goal, options),
   untieTailCalls,
+  findTailCalls,
+  formTailCalls,
   peepholes: runPeepholes,
   rules,
   harden,

@@ -4,6 +4,7 @@ import {
   emission,
   fallThroughStep,
   framePasses,
+  lateTailCalls,
   outlineStep,
   shareEpiloguesStep,
   shrinkWrap,
@@ -74,7 +75,7 @@ const programStepNames = (): string =>
     .map((step) => `${step.name} (${step.description})`)
     .join(", ");
 const machineRows = (): string[][] =>
-  [shrinkWrap, ...framePasses, ...emission].map(({ name, description, isRequired }) => [
+  [lateTailCalls, shrinkWrap, ...framePasses, ...emission].map(({ name, description, isRequired }) => [
     isRequired ? `**${name}**` : `\`${name}\``,
     description,
   ]);

@@ -1,7 +1,7 @@
 /**
  * One function's way after allocation: completed with its frame, and later laid out. The steps are pipeline.ts's; here
- * is the choice before them, where the frame is. For size a function is completed with its frame wrapped and without,
- * and the smaller one stays.
+ * are the choices before them, where the frame is, and which calls are jumps. For size a function is completed either
+ * way, and the smaller one stays.
  */
 
 import type { GlobalValue } from "../../ir/module.js";
@@ -14,12 +14,22 @@ import { restoreFunction } from "../pack/unpack.js";
 import { intersect, minus, type RegisterSet, union } from "../register-set.js";
 import { type AllocationResult, type FrameRequest, OpFact } from "../target.js";
 import { estimateFrequencies } from "./block-frequency.js";
+import { skipJumps } from "./cfg.js";
 import { insertCfi, unwindBytes } from "./cfi.js";
 import { layOut, relaxedSize } from "./layout.js";
 import { changedRegisters } from "./liveness.js";
-import { emission, framePasses, type MachinePassInfo, runMachinePasses, shrinkWrap } from "./pipeline.js";
+import {
+  emission,
+  framePasses,
+  lateTailCalls,
+  type MachinePassInfo,
+  runMachinePasses,
+  shrinkWrap,
+} from "./pipeline.js";
 import { allRules, type RuleSettings, RuleUse } from "./rule-use.js";
 import { chooseWrapping, type ShrinkWrapRegion } from "./shrink-wrap.js";
+
+type Allocation = Pick<AllocationResult, "written" | "usedCalleeSaved">;
 
 export interface FinishOptions {
   /** Of the module that the function is of; by default it refers to no module's globals. */
@@ -53,11 +63,42 @@ export interface FinishOptions {
  * and its calls change already, what the frame saves, and `scratch`.
  * @returns whether some paths run without the frame that others have
  */
-export function completeFunction(
-  mf: MFunction,
-  allocation: Pick<AllocationResult, "written" | "usedCalleeSaved">,
-  options: FinishOptions,
-): boolean {
+export function completeFunction(mf: MFunction, allocation: Allocation, options: FinishOptions): boolean {
+  const { target, goal } = mf;
+  const saved = options.saved ?? allocation.usedCalleeSaved;
+  const isWanted = (goal === "minsize" || goal === "size") && options.wanted?.has(lateTailCalls) !== false;
+  const found = isWanted ? target.findTailCalls(mf, saved) : [];
+  const complete = (frequencies = options.frequencies): Completed =>
+    completeOnce(mf, allocation, {
+      ...options,
+      saved,
+      ...(frequencies === undefined ? {} : { frequencies }),
+    });
+  const { isWrapped, rules } =
+    found.length === 0
+      ? complete()
+      : completeSmaller(
+          mf,
+          options.symbols,
+          () => {
+            target.formTailCalls(found, mf);
+            return complete(dropUnreached(mf, options.frequencies));
+          },
+          complete,
+        );
+  options.runner?.countRules(target.rules, rules);
+  return isWrapped;
+}
+
+/** Drops blocks that nothing leads to any more. @returns what is left of the frequencies by position */
+function dropUnreached(mf: MFunction, frequencies: Float64Array | undefined): Float64Array | undefined {
+  const before = mf.blocks;
+  skipJumps(mf);
+  const kept = new Set(mf.blocks);
+  return frequencies?.filter((_, i) => kept.has(before[i]!));
+}
+
+function completeOnce(mf: MFunction, allocation: Allocation, options: FinishOptions): Completed {
   const { registers, frame } = mf.target;
   const { runner = null, wanted } = options;
   const request: FrameRequest = {
@@ -85,12 +126,15 @@ export function completeFunction(
     return { isWrapped: wrapping !== null, rules };
   };
   const wrapping = choose();
-  const { isWrapped, rules } =
-    wrapping !== null && mf.goal !== "speed"
-      ? completeSmaller(mf, options.symbols ?? new SymbolNumbers({ globals: [] }), wrapping, complete)
-      : complete(wrapping);
-  runner?.countRules(mf.target.rules, rules);
-  return isWrapped;
+  if (wrapping === null || mf.goal === "speed") return complete(wrapping);
+  if (!isMeasurable(mf)) return complete(null);
+  // First wrapped: the choice is about these very instructions.
+  return completeSmaller(
+    mf,
+    options.symbols,
+    () => complete(wrapping),
+    () => complete(null),
+  );
 }
 
 interface Completed {
@@ -99,25 +143,23 @@ interface Completed {
   readonly rules: RuleUse;
 }
 
-/** Completes the function with its frame wrapped, unless that makes it larger. */
+/** Completes the function in the first way, unless that makes it larger than the second. */
 function completeSmaller(
   mf: MFunction,
-  symbols: SymbolNumbers,
-  wrapping: ShrinkWrapRegion,
-  complete: (wrapping: ShrinkWrapRegion | null) => Completed,
+  symbols = new SymbolNumbers({ globals: [] }),
+  first: () => Completed,
+  second: () => Completed,
 ): Completed {
-  if (!isMeasurable(mf)) return complete(null);
   const allocated = packFunction(mf, symbols);
-  // First wrapped: the choice is about these very instructions.
-  const asWrapped = complete(wrapping);
-  const wrapped = packFunction(mf, symbols);
+  const asFirst = first();
+  const one = packFunction(mf, symbols);
   const size = laidOutSize(mf);
   restoreFunction(mf, allocated, symbols);
-  const asPlain = complete(null);
-  const plain = packFunction(mf, symbols);
+  const asSecond = second();
+  const other = packFunction(mf, symbols);
   const isSmaller = size <= laidOutSize(mf);
-  restoreFunction(mf, isSmaller ? wrapped : plain, symbols);
-  return isSmaller ? asWrapped : asPlain;
+  restoreFunction(mf, isSmaller ? one : other, symbols);
+  return isSmaller ? asFirst : asSecond;
 }
 
 /** Inline assembly may be as long as it likes: there is no use in comparing sizes. */
@@ -150,11 +192,7 @@ export function layOutFunction(mf: MFunction, runner: PassRunner | null = null):
 }
 
 /** Both, for a function that waits for nothing. @returns whether some paths run without the frame that others have */
-export function finishFunction(
-  mf: MFunction,
-  allocation: Pick<AllocationResult, "written" | "usedCalleeSaved">,
-  options: FinishOptions,
-): boolean {
+export function finishFunction(mf: MFunction, allocation: Allocation, options: FinishOptions): boolean {
   const wrapped = completeFunction(mf, allocation, options);
   layOutFunction(mf, options.runner);
   return wrapped;

@@ -52,6 +52,14 @@ export const shrinkWrap: MachinePassInfo = {
   isRequired: false,
 };
 
+/** The choice before that one: calls before a shared return that frames do not keep. */
+export const lateTailCalls: MachinePassInfo = {
+  name: "late-tail-calls",
+  description:
+    "calls before a return that other paths share are jumps where no frame is in the way, for size",
+  isRequired: false,
+};
+
 /** From registers and slots to final code, whose blocks may still be in any order. Edges stay up to date. */
 export const framePasses: readonly MachinePass<FrameChoice>[] = [
   // First: after it there are only registers and addressed memory, and nothing moves the stack pointer any more.
@@ -165,6 +173,7 @@ export const emission: readonly MachinePass[] = [
 
 /** The steps that may be left out, in their order. */
 export const optionalLateSteps: readonly MachinePassInfo[] = [
+  lateTailCalls,
   shrinkWrap,
   ...framePasses.filter((step) => !step.isRequired),
 ];

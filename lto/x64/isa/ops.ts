@@ -651,6 +651,8 @@ export const enum JumpMark {
   Checked = 16,
   /** Arguments, or results, are in more than the low half of vector registers. */
   Wide = 32,
+  /** Is a call, whatever follows: marked `notail`. */
+  Stays = 64,
 }
 
 const targetInR11 = JumpMark.Thunk | JumpMark.ExternalThunk | JumpMark.Checked;

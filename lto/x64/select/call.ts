@@ -73,6 +73,7 @@ function finishCall(s: Selector, call: CallInst, machine: MInst, block: MBlock, 
   if (machine.marks !== 0) machine.clobbers = union(machine.clobbers, maskOf(R11));
   else if (machine.op === X.CallIndirect && call.data.attributes.fn.has("nocf_check"))
     machine.marks = JumpMark.NoTrack;
+  if (call.data.tail === "notail") machine.marks |= JumpMark.Stays;
   const x87Results = defineResults(s, call, machine);
   markWide(s, machine);
   s.emit(machine);
