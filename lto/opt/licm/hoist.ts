@@ -2,7 +2,7 @@
  * Finds what loops compute anew in each round.
  *
  * What is cheap in itself (addresses, casts, comparisons that a branch is made of) moves only if something that is not
- * needs it, or, of sign extensions, if nothing else in the loop needs what they extend: a register holds the one or the
+ * needs it, if they are rows that each round goes on from (regroup.ts), or, of sign extensions, if nothing else in the loop needs what they extend: a register holds the one or the
  * other. Outer loops come first: what moves before one is outside of all in it.
  */
 import { type Inst, isCall, isPlainAccess, Op } from "../../ir/instructions.js";
@@ -13,6 +13,7 @@ import { isExpression } from "../gvn/expressions.js";
 import type { CertainInstructions } from "../loops/certain.js";
 import { canHavePreheader, type Loop, type Loops } from "../loops/loop.js";
 import type { LoopMemory } from "./loop-memory.js";
+import { fixedRows } from "./regroup.js";
 
 export interface Hoist {
   readonly inst: Inst;
@@ -61,7 +62,7 @@ export class Hoisting {
     }
   }
 
-  /** Whether an address is the same in all rounds of a loop, and there before it, or can be. */
+  /** Whether a value is the same in all rounds of a loop, and there before it, or can be. */
   isFixed(value: Value, loop: Loop): boolean {
     if (value.valueKind !== "inst" || !this.loops.contains(loop, value.parent!.id)) return true;
     const number = this.target[value.id]!;
@@ -79,6 +80,8 @@ export class Hoisting {
   list(leastDepth: number): Hoist[] {
     const { movable } = this;
     const { all } = this.loops;
+    for (const row of fixedRows(this.loops, (value, loop) => this.isFixed(value, loop), leastDepth))
+      this.want(row);
     // What the one that moves needs moves as well: it comes earlier in the list.
     for (let i = movable.length - 1; i >= 0; i--) {
       const inst = movable[i]!;

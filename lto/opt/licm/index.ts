@@ -38,14 +38,16 @@ import { dropUBImplying, withHints } from "../../ir/hints.js";
 import { type BodyView, isCall } from "../../ir/instructions.js";
 import type { Origins } from "../../ir/origins.js";
 import { returnsTwice } from "../../ir/returns-twice.js";
+import type { Value } from "../../ir/values.js";
 import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
 import { CertainInstructions } from "../loops/certain.js";
-import { Loops, mayLoop, preheaderOf } from "../loops/loop.js";
+import { type Loop, Loops, mayLoop, preheaderOf } from "../loops/loop.js";
 import { MemoryOperations } from "../memory/operations.js";
 import { type Hoist, Hoisting } from "./hoist.js";
 import { LoopMemory } from "./loop-memory.js";
 import { findPromotions, promotePlaces } from "./promotion.js";
+import { findRegroups, regroup } from "./regroup.js";
 
 /** How often what is in a loop has to be nested to cost bytes in code for size. */
 const depthForSize = 2;
@@ -58,6 +60,7 @@ export const licm: FunctionPass = {
   counters: {
     hoisted: "instructions moved in front of loops",
     loads: "of them, loads",
+    regrouped: "addresses whose fixed parts are added in front of loops",
     promoted: "places in memory that loops keep in registers",
   },
   requires: [cfg, dominators, loops],
@@ -84,18 +87,33 @@ export const licm: FunctionPass = {
     hoisting.look();
     const promotions = isForSpeed ? findPromotions(hoisting, certain, memory) : [];
     const hoists = hoisting.list(leastDepth);
-    if (hoists.length === 0 && promotions.length === 0) return false;
+    const moved = new Map(hoists.map(({ inst, loop }) => [inst as Value, loop]));
+    const isFixed = (value: Value, loop: Loop): boolean =>
+      value.valueKind !== "inst" ||
+      !found.contains(loop, value.parent!.id) ||
+      isAround(moved.get(value), loop);
+    const sums = findRegroups(found, isFixed, leastDepth).filter(({ loop }) => hoisting.hasPreheader(loop));
+    if (hoists.length === 0 && promotions.length === 0 && sums.length === 0) return false;
     const editor = fn.edit();
     for (const hoist of hoists) {
       move(editor, hoist, context.origins);
       context.count("hoisted");
       if (hoist.isLoad) context.count("loads");
     }
+    regroup(editor, sums, context.origins);
+    context.count("regrouped", sums.length);
     promotePlaces(editor, promotions);
     context.count("promoted", promotions.length);
     return true;
   },
 };
+
+/** Whether what moves in front of the one loop is outside of the other. */
+function isAround(target: Loop | undefined, loop: Loop): boolean {
+  for (let at: Loop | null = loop; at !== null && target !== undefined; at = at.outer)
+    if (at === target) return true;
+  return false;
+}
 
 const mayReturnTwice = ({ blocks }: BodyView): boolean =>
   blocks.some(({ insts }) => insts.some((inst) => isCall(inst) && returnsTwice(inst)));
