@@ -16,6 +16,7 @@ import { duplicateReturnsPass } from "../codegen/lowering/duplicate-returns.js";
 import { equalityPropagation } from "../codegen/lowering/equality-propagation.js";
 import { expandAtomicsPass } from "../codegen/lowering/expand-atomics.js";
 import { expandSelectsPass } from "../codegen/lowering/expand-selects.js";
+import { extendedSums } from "../codegen/lowering/extended-sums.js";
 import { guardCallees } from "../codegen/lowering/guard-callees.js";
 import { guardEntries } from "../codegen/lowering/guard-entries.js";
 import { lateIncrements } from "../codegen/lowering/late-increments.js";
@@ -215,6 +216,8 @@ const lowering: readonly LoweringStep[] = [
   must(legalize),
   // Only divisions that registers hold are left.
   may(divideByConstants),
+  // Before what it leaves without uses goes, and addresses are taken apart.
+  may(extendedSums),
   // Expansions compute more than is wanted: half a product, flags nobody reads.
   may(dce),
   // Before addresses are taken apart, and selection folds what the sums' constants are.
