@@ -135,11 +135,19 @@ function finish(mf: MFunction, written: RegisterSet, shrinkWrap = true): boolean
 class Trace {
   readonly events: string[] = [];
   readonly record = (inst: MInst, registers: Float64Array): void => {
+    // A jump to what is called is a call and a return of its result.
+    const isCalled = inst.op === X.TailCall && calls(inst, "g");
     const shown = inst.op === X.Ret ? RAX : RDI;
-    this.events.push(`${opcodeNames[inst.op]} ${inst.op === X.Ud2 ? "" : registers[shown]}`);
-    if (inst.op === X.Call) registers[RAX] = registers[RDI]! % 3 === 0 ? 0 : registers[RDI]! * 2 + 1;
+    const name = isCalled ? "Call" : opcodeNames[inst.op];
+    this.events.push(`${name} ${inst.op === X.Ud2 ? "" : registers[shown]}`);
+    if (inst.op === X.Call || isCalled)
+      registers[RAX] = registers[RDI]! % 3 === 0 ? 0 : registers[RDI]! * 2 + 1;
+    if (isCalled) this.events.push(`Ret ${registers[RAX]}`);
   };
 }
+
+const calls = ({ symbol }: MInst, name: string): boolean =>
+  symbol !== null && symbol.target.kind === "external" && symbol.target.name === name;
 
 const argumentRegisters = [RDI, RSI, RDX];
 

@@ -4,8 +4,7 @@
  * An opcode is an operation; which encoding it takes follows from its operands (register, memory, immediate)
  * and `MInst.size`. Opcodes ending in M write memory. A source written `src` below is `uses[…]`, or `mem`,
  * or `imm`/`symbol`: exactly one of them is there. A register source with `mayBeSlot` may turn out to be a
- * stack slot after allocation; it then takes the place of the memory operand.
- * Source: Intel SDM volume 2 for the instructions.
+ * stack slot after allocation; it then takes the place of the memory operand. Source: Intel SDM volume 2.
  */
 
 /** How operands play their parts; each opcode has one format. */
