@@ -53,9 +53,28 @@ describe("across the edge of a branch", () => {
     const narrow = () => inst(X.Cmp, size, [], [RDX, RSI]);
     expect(across([load, narrow()], [narrow(), set()], RAX)).toEqual([expected, ["Setcc", "Ret"]]);
   });
+  const swapped = () => inst(X.Cmp, 4, [], [RSI, RDX]);
+  test("the comparison with its sides exchanged is the same, asked the other way", () => {
+    const asked = set();
+    expect(across([compare()], [swapped(), asked], RAX)[1]).toEqual(["Setcc", "Ret"]);
+    expect(asked.condition).toBe(Cc.B);
+  });
+  test.each([Cc.S, Cc.O, Cc.P])("not where condition %i of the difference is asked for", (condition) => {
+    const asked = inst(X.Setcc, 1, [RAX], [], condition);
+    expect(across([compare()], [swapped(), asked], RAX)[1]).toEqual(["Cmp", "Setcc", "Ret"]);
+    expect(asked.condition).toBe(condition);
+  });
+  test("what is asked after other flags were made is asked of those", () => {
+    const [first, second] = [set(), inst(X.Setcc, 1, [RAX], [], Cc.L)];
+    const code = [swapped(), first, inst(X.Dec, 4, [RCX], [RCX]), second];
+    expect(across([compare()], code, RAX)[1]).toEqual(["Setcc", "Dec", "Setcc", "Ret"]);
+    expect([first.condition, second.condition]).toEqual([Cc.B, Cc.L]);
+  });
   test("another comparison, or one of changed registers, stays", () => {
-    const swapped = inst(X.Cmp, 4, [], [RSI, RDX]);
-    expect(across([compare()], [swapped, set()], RAX)[1]).toEqual(["Cmp", "Setcc", "Ret"]);
+    const other = inst(X.Cmp, 4, [], [RSI, RCX]);
+    expect(across([compare()], [other, set()], RAX)[1]).toEqual(["Cmp", "Setcc", "Ret"]);
+    const wide = inst(X.Cmp, 8, [], [RSI, RDX]);
+    expect(across([compare()], [wide, set()], RAX)[1]).toEqual(["Cmp", "Setcc", "Ret"]);
     const copy = inst(X.Copy, 4, [RDX], [RCX]);
     expect(across([compare()], [copy, compare(), set()], RAX)[1]).toEqual(["Copy", "Cmp", "Setcc", "Ret"]);
   });

@@ -184,7 +184,7 @@ function foldReadModifyWrite(
 ): boolean {
   if (!s.optimize || value.valueKind !== "inst" || !isPlainAccess(store)) return false;
   if (value.type.bits === 1 || value.parent !== store.parent) return false;
-  if (s.values.uses[value.id] !== 1 && !isUsedBehind(s, value, store, size)) return false;
+  if (s.values.uses[value.id] !== 1 && !isUsedBehind(s, value, store)) return false;
   if (value.op === Op.GetElementPtr) return advancePointer(s, value, pointer);
   const op = memoryOps[value.op];
   if (op === undefined) return false;
@@ -231,8 +231,8 @@ function changeMemory(s: Selector, inst: MInst, value: Inst, load: Inst, pointer
 /** How many instructions are looked through between a value and its store. */
 const storeWindow = 16;
 
-/** All users of the value but the store come after that, and a register is read from memory as short as it is. */
-function isUsedBehind(s: Selector, value: Inst, store: Inst, size: number): boolean {
+/** All users of the value but the store come after that. */
+function isUsedBehind(s: Selector, value: Inst, store: Inst): boolean {
   if (!s.minsize) return false;
   const { insts } = store.parent!;
   const at = insts.lastIndexOf(store);

@@ -106,9 +106,9 @@ default, HACCKernels takes 0.56 of the processor time that it took when bytes we
 | 2 | 1.0088 | 1.0121 | 1.0092 |
 | 4 | 1.0176 | 1.0167 | 1.0158 |
 
-Thirty-one programs of the LLVM test suite beside \`clang -Oz -flto\` at the same level (\`npm run bench -- --suite DIR --level Oz\`, least of two): .text 0.843,
-loaded bytes 0.814, executed instructions 1.132 (toast, miniGMG, sgefa and Obsequi taken later than the others), processor time 1.163 before that. Most
-instructions more: himenobmtxpa 1.69, lambda 1.39, tsp 1.31, HACCKernels 1.30, miniGMG 1.29. With \`--size-time=4\` lambda executes 0.89 of its instructions, with 16 0.75, for 0.7 and 3.2% of its bytes.
+Thirty-one programs of the LLVM test suite beside \`clang -Oz -flto\` at the same level (\`npm run bench -- --suite DIR --level Oz\`, one run beside other jobs): .text
+0.842, loaded bytes 0.812, executed instructions 1.057, processor time 1.089. Most instructions more: lambda 1.40, HACCKernels 1.24,
+rsbench 1.20, bh 1.17, analyzer 1.16. With \`--size-time=4\` lambda executes 0.89 of its instructions, with 16 0.75, for 0.7 and 3.2% of its bytes.
 
 ## What a link costs
 

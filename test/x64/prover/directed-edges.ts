@@ -42,7 +42,8 @@ export const directedEdges: Readonly<Record<string, Directed>> = {
       compareRegisters(w);
     },
     next(w) {
-      compareRegisters(w);
+      if (w.random.oneIn(2)) compareRegisters(w);
+      else w.put(w.make(X.Cmp, 4, [], [w.registers[b]!, w.registers[a]!]), allConditions);
       w.reader();
     },
   },

@@ -18,21 +18,68 @@ import type { MBlock, MInst } from "../../../codegen/mir.js";
 import { hasRegister } from "../../../codegen/register-set.js";
 import { sameInst } from "../../../codegen/same-inst.js";
 import { physical } from "../../isa/build.js";
-import { flagsRegister } from "../../isa/effects.js";
+import { flagsRegister, killsFlags } from "../../isa/effects.js";
 import { readsFlags, writesFlags } from "../../isa/op-info.js";
 import { Cc, X } from "../../isa/ops.js";
 import { isRegisterCompare, keepsCompared } from "../compared.js";
+import type { EdgeMatch } from "../edge-match.js";
 import { like } from "../match.js";
 import { type EdgeRule, Gain } from "../rule.js";
+
+/** What to ask of a comparison whose sides are exchanged. */
+const exchanged: Partial<Record<Cc, Cc>> = {
+  [Cc.E]: Cc.E,
+  [Cc.NE]: Cc.NE,
+  [Cc.L]: Cc.G,
+  [Cc.G]: Cc.L,
+  [Cc.LE]: Cc.GE,
+  [Cc.GE]: Cc.LE,
+  [Cc.B]: Cc.A,
+  [Cc.A]: Cc.B,
+  [Cc.BE]: Cc.AE,
+  [Cc.AE]: Cc.BE,
+};
+
+/** The same comparison of registers, with the sides exchanged. */
+const isExchanged = (one: MInst, other: MInst): boolean =>
+  one.op === X.Cmp &&
+  other.op === X.Cmp &&
+  one.size === other.size &&
+  one.uses.length === 2 &&
+  other.uses.length === 2 &&
+  one.uses[0]!.loc === other.uses[1]!.loc &&
+  one.uses[1]!.loc === other.uses[0]!.loc;
+
+/** Who reads the flags of a comparison in its block; null: it is not all that do, or one asks what cannot be exchanged. */
+function exchangeableReaders({ block: { insts, succs }, index, flags }: EdgeMatch): MInst[] | null {
+  const readers: MInst[] = [];
+  for (let i = index + 1; i < insts.length; i++) {
+    const inst = insts[i]!;
+    if (readsFlags(inst.op)) {
+      if (inst.condition < 0 || exchanged[inst.condition as Cc] === undefined) return null;
+      readers.push(inst);
+    }
+    // Nobody reads a carry from before inc and dec.
+    if (writesFlags(inst.op) || killsFlags(inst)) return readers;
+  }
+  return succs.some(({ id }) => hasRegister(flags.liveIn[id]!, flagsRegister)) ? null : readers;
+}
 
 export const dropCompareOfAllPaths: EdgeRule = {
   name: "drop-compare-of-all-paths",
   description:
-    "cmp b, a; jl L … L: cmp b, a; jg M → cmp b, a; jl L … L: jg M, where all paths to L bring these flags",
+    "cmp b, a; jl L … L: cmp b, a; jg M → cmp b, a; jl L … L: jg M, where all paths to L bring these flags; likewise cmp a, b; jl M",
   gain: Gain.Shorter,
   apply(edge) {
     const { block, index, made } = edge;
-    if (made !== null && sameInst(made, block.insts[index]!)) edge.change(block, index, 1);
+    const inst = block.insts[index]!;
+    if (made === null) return;
+    if (!sameInst(made, inst)) {
+      const readers = isExchanged(made, inst) ? exchangeableReaders(edge) : null;
+      if (readers === null) return;
+      for (const reader of readers) edge.setCondition(reader, exchanged[reader.condition as Cc]!);
+    }
+    edge.change(block, index, 1);
   },
 };
 
