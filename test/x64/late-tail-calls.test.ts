@@ -97,3 +97,43 @@ out:
     expect(code("3")).toContain("call\tg@PLT");
   });
 });
+
+describe("jumps by a pointer in memory", () => {
+  const code = (body: string, attributes = "minsize optsize"): string[] => {
+    const text = `declare i32 @value(i32)
+@table = external constant [8 x ptr]
+define void @f(ptr %o, i64 %n) nounwind ${attributes} {
+${body}
+}
+@llvm.used = appending global [1 x ptr] [ptr @f], section "llvm.metadata"
+`;
+    const { assembly } = compile(link(text));
+    const start = assembly.indexOf("\nf:");
+    return [
+      ...assembly.slice(start, assembly.indexOf(".size\tf,", start)).matchAll(/^\t(\w+\t.*|ret)$/gm),
+    ].map(([, line]) => line!.replace("\t", " "));
+  };
+  const virtual = `%v = load ptr, ptr %o
+%s = getelementptr i8, ptr %v, i64 32
+%g = load ptr, ptr %s
+tail call void %g(ptr %o)
+ret void`;
+  test.each(["minsize optsize", ""])("load it (%s)", (attributes) => {
+    expect(code(virtual, attributes)).toEqual(["movq (%rdi), %rax", "jmp *32(%rax)"]);
+  });
+  test("after the frame is gone", () => {
+    const found = code(`%a = call i32 @value(i32 1)
+store i32 %a, ptr %o
+${virtual}`);
+    expect(found.at(-1)).toBe("jmp *32(%rax)");
+    expect(found.at(-2)).toMatch(/^popq? /);
+  });
+  test("not where the frame's end puts back the register that leads there, nor what is at the stack pointer", () => {
+    const found = code(`%a = call i32 @value(i32 1)
+%s = getelementptr ptr, ptr %o, i64 %n
+%g = load ptr, ptr %s
+tail call void %g(ptr %o)
+ret void`);
+    expect(found.at(-1)).toMatch(/^jmp \*%r(ax|10|11)$/);
+  });
+});

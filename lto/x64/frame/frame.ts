@@ -44,6 +44,7 @@ import { type FrameLayout, frameCost, planFrame, pushLimit } from "./frame-layou
 import { needsRealignment, stackAlign } from "./frame-registers.js";
 import { allocateByPages, lowerByLoop, lowerByPages, probeSize } from "./probes.js";
 import { rewriteSlotOperands } from "./slot-operands.js";
+import { jumpByMemory } from "./tail-calls.js";
 import { finishVexCode } from "./vex-code.js";
 
 const isExit = (op: number): boolean => op === X.Ret || op === X.TailCall || op === X.TailCallIndirect;
@@ -552,5 +553,6 @@ export function insertFrame(
   }
   if (wrapping !== null) renameUnframed(mf, wrapping);
   new FramePass(mf, plan.layout, options, plan.aligned, wrapping).run();
+  if (mf.goal !== "none") jumpByMemory(mf);
   finishVexCode(mf);
 }

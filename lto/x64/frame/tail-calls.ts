@@ -5,6 +5,7 @@ import { hasRegister, isEmptySet, type RegisterSet, registersIn } from "../../co
 import { OpFact } from "../../codegen/target.js";
 import { opFacts } from "../isa/op-info.js";
 import { X } from "../isa/ops.js";
+import { RSP } from "../isa/registers.js";
 import { needsFramePointer } from "./frame-registers.js";
 
 /** Makes calls of tail calls that pass an argument in a register which the function restores before it leaves. */
@@ -63,7 +64,7 @@ function returnAfter({ insts }: MBlock): MInst | null {
 
 /** Whether a jump serves as well as the call before this return. */
 function isJump({ op, symbol, marks, extra, defs }: MInst, ret: MInst): boolean {
-  if (op !== X.Call || symbol === null || marks !== 0 || ret.marks !== 0) return false;
+  if (op !== X.Call || symbol === null || marks !== 0 || ret.marks !== 0 || ret.imm !== null) return false;
   if (extra?.kind !== "call" || extra.noReturn || extra.returnsTwice || extra.unwind !== null) return false;
   return ret.uses.every((use) => defs.some((def) => def.loc === use.loc));
 }
@@ -81,3 +82,41 @@ export function formTailCalls(blocks: readonly MBlock[], mf: MFunction): void {
   // What is left says whether there are any.
   mf.hasCalls = false;
 }
+
+/**
+ * Jumps by a pointer in memory, as of virtual functions, load it themselves:
+ *
+ *     mov 32(%rax), %rax; pop %rbx; jmp *%rax    →    pop %rbx; jmp *32(%rax)
+ *
+ * Nothing lies between the two but what moves arguments and takes the frame away, which touches neither the register nor
+ * memory; the place is not addressed by the stack pointer. For a function that has its frame.
+ */
+export function jumpByMemory({ blocks, debug }: MFunction): void {
+  for (const { insts } of blocks) {
+    const last = insts.length - 1;
+    const jump = insts[last];
+    if (jump?.op !== X.TailCallIndirect || jump.mem !== null || jump.marks !== 0) continue;
+    const target = jump.uses[0]!.loc;
+    let at = last - 1;
+    while (at >= 0 && isMove(insts[at]!) && !names(insts[at]!, target)) at--;
+    const load = insts[at];
+    if (load?.op !== X.Mov || load.size !== 8 || load.mem === null || load.defs[0]!.loc !== target) continue;
+    const { base, index } = load.mem;
+    // Of other registers nobody else need know that they are in use from here on.
+    const isOwn = [base, index].every((part) => part === null || part.loc === target);
+    if (base?.loc === RSP || (!isOwn && at < last - 1)) continue;
+    if (jump.uses.slice(1).some(({ loc }) => loc === target)) continue;
+    jump.mem = load.mem;
+    jump.uses.shift();
+    const marks = debug?.marks ?? null;
+    marks?.put(jump, marks.take(load));
+    insts.splice(at, 1);
+  }
+}
+
+/** Moves between registers, or takes a part of the frame away. */
+const isMove = ({ op, mem }: MInst): boolean =>
+  mem === null && (op === X.Copy || op === X.Mov || op === X.Pop || op === X.PopSaved || op === X.Add);
+
+const names = ({ defs, uses }: MInst, register: number): boolean =>
+  [...defs, ...uses].some(({ loc }) => loc === register);
