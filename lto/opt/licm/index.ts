@@ -17,8 +17,9 @@
  *
  * Method: the body is only looked at first. `hoist.ts` finds what each loop computes anew, outermost loops first, so that
  * everything moves at once as far as it goes; `promotion.ts` finds places. Only where there is something a loop gets a
- * block before it. Bodies without loops cost a walk over their blocks. Otherwise linear in instructions times the
- * nesting depth, but for loads against what loops write, of which a bounded number of pairs is looked at.
+ * block before it. Addresses that add what is fixed last are turned round after that (regroup.ts). Bodies without loops
+ * cost a walk over their blocks. Otherwise linear in instructions times the nesting depth, but for loads against what
+ * loops write, of which a bounded number of pairs is looked at.
  *
  * Proof obligations: operands are computed outside, or move as well; what may trap or not come back moves only if control
  * would get there whenever it enters the loop, before anything else that may stop it; what a load reads nothing in the

@@ -33,54 +33,46 @@ const isPlainGep = (value: Value): value is Gep =>
   value.type.kind === "ptr" &&
   value.operands[0]!.type.kind === "ptr";
 
-/**
- * Addresses that a loop computes anew, to which it adds something else in each round: a memory operand could not hold
- * them, so that they are computed by instructions of their own.
- */
-export function fixedRows(
-  loops: Loops,
-  isFixed: (value: Value, loop: Loop) => boolean,
-  leastDepth: number,
-): Set<Value> {
-  const found = new Set<Value>();
-  for (const block of loops.blocks) {
-    const loop = loops.of[block.id]!;
-    if (loop === null || loop.depth < leastDepth) continue;
-    for (const outer of block.insts) {
-      if (!isPlainGep(outer)) continue;
-      const [row, index] = outer.operands as [Value, Value];
-      if (!isPlainGep(row) || !loops.contains(loop, row.parent!.id)) continue;
-      if (row.operands[1]!.valueKind === "inst" && isFixed(row, loop) && !isFixed(index, loop))
-        found.add(row);
-    }
-  }
-  return found;
-}
+/** Whether a value is the same in all rounds of a loop, and there before it. */
+type IsFixed = (value: Value, loop: Loop) => boolean;
 
-/**
- * @param isFixed whether a value is the same in all rounds of a loop, and there before it
- * @param leastDepth only in loops that are nested so often
- */
-export function findRegroups(
-  loops: Loops,
-  isFixed: (value: Value, loop: Loop) => boolean,
-  leastDepth: number,
-): Regroup[] {
+/** Sums in a loop of an address that is computed in it, too. @param leastDepth only in loops that are nested so often */
+function sumsInLoops(loops: Loops, leastDepth: number): Regroup[] {
   const found: Regroup[] = [];
   for (const block of loops.blocks) {
     const loop = loops.of[block.id]!;
     if (loop === null || loop.depth < leastDepth) continue;
     for (const outer of block.insts) {
       if (!isPlainGep(outer)) continue;
-      const [inner, fixed] = outer.operands as [Value, Value];
-      if (!isPlainGep(inner) || !loops.contains(loop, inner.parent!.id)) continue;
-      const [base, index] = inner.operands as [Value, Value];
-      if (fixed.valueKind !== "inst" && fixed.valueKind !== "argument") continue;
-      if (isFixed(fixed, loop) && isFixed(base, loop) && !isFixed(index, loop))
-        found.push({ loop, inner, outer });
+      const inner = outer.operands[0]!;
+      if (isPlainGep(inner) && loops.contains(loop, inner.parent!.id)) found.push({ loop, inner, outer });
     }
   }
   return found;
+}
+
+/**
+ * Addresses that a loop computes anew, to which it adds something else in each round: a memory operand could not hold
+ * them, so that they are computed by instructions of their own.
+ * @param leastDepth only in loops that are nested so often
+ */
+export function fixedRows(loops: Loops, isFixed: IsFixed, leastDepth: number): Gep[] {
+  return sumsInLoops(loops, leastDepth)
+    .filter(
+      ({ loop, inner, outer }) =>
+        inner.operands[1]!.valueKind === "inst" && isFixed(inner, loop) && !isFixed(outer.operands[1]!, loop),
+    )
+    .map(({ inner }) => inner);
+}
+
+/** Sums whose fixed parts can be added in front of the loop. @param leastDepth only in loops that are nested so often */
+export function findRegroups(loops: Loops, isFixed: IsFixed, leastDepth: number): Regroup[] {
+  return sumsInLoops(loops, leastDepth).filter(({ loop, inner, outer }) => {
+    const [base, index] = inner.operands as [Value, Value];
+    const fixed = outer.operands[1]!;
+    if (fixed.valueKind !== "inst" && fixed.valueKind !== "argument") return false;
+    return isFixed(fixed, loop) && isFixed(base, loop) && !isFixed(index, loop);
+  });
 }
 
 export function regroup(editor: Editor, found: readonly Regroup[], origins: Origins | null): void {
