@@ -4,10 +4,11 @@
  * Order: chains of blocks are grown by linking the end of one to the start of another along control-flow
  * edges, best edge first (Pettis & Hansen, "Profile guided code positioning", PLDI 1990, bottom-up). For size, an edge
  * out of a block without alternative comes before one whose block may as well fall into its other successor; then
- * nearness in the old order decides, and ends of loops fall into conditions at their start where no jump is more. For speed, an edge is worth the jumps that are not executed when it falls through:
- * all of them without an alternative, otherwise those of the rarer one, since the other can be branched to; what a
- * branch not taken is worth besides is added. So loops whose ends jump back to a condition are rotated. Chains then
- * follow in the order of their first blocks, rare ones last when optimising for speed.
+ * nearness in the old order decides, and ends of loops fall into conditions at their start where no jump is more. For
+ * speed, an edge is worth the jumps that are not executed when it falls through: all of them without an alternative,
+ * otherwise those of the rarer one, since the other can be branched to; what a branch not taken is worth besides is
+ * added. So loops whose ends jump back to a condition are rotated. Chains then follow in the order of their first
+ * blocks, rare ones last when optimising for speed.
  * Jumps to the next block disappear, and a conditional jump over a jump is inverted.
  *
  * Sizes are branch-sizes.ts's. O(edges log edges) for the order.
@@ -81,7 +82,8 @@ function rotateLoops(mf: MFunction, edges: readonly Edge[]): MBlock[] {
   const { facts } = mf.target.instructions;
   const closing = edges.filter(({ sole, from, to }) => sole && to < from).sort((a, b) => b.weight - a.weight);
   let order = orderBy(mf, edges);
-  let fewest = closing.length === 0 ? 0 : countJumps(order, facts);
+  if (closing.length === 0) return order;
+  let fewest = countJumps(order, facts);
   let first: Edge[] = [];
   const isEach = closing.length * edges.length <= rotationWork;
   for (const group of isEach ? closing.map((edge) => [edge]) : [closing]) {

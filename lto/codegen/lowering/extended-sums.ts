@@ -47,7 +47,7 @@ interface Extended {
 const mostAddresses = 2;
 
 /** For size, an extension that is made for sums alone is for so many. */
-const leastSums = 2;
+const leastForSize = 2;
 
 function extendedSum(inst: Inst): Extended | null {
   if (inst.op !== Op.SExt || inst.type !== i64) return null;
@@ -72,8 +72,13 @@ export const extendedSums: FunctionPass<LoweringContext> = {
     if (found.length === 0) return false;
     const body = context.rewrite();
     body.renumber();
-    const work = new Sums(body, context.ofBody(dominators, body), context.ofBody(loops, body));
-    if (context.goal !== "speed") for (const sum of found) work.ask(sum);
+    const work = new Sums(
+      body,
+      context.ofBody(dominators, body),
+      context.ofBody(loops, body),
+      context.goal === "speed" ? 0 : leastForSize,
+    );
+    for (const sum of found) work.ask(sum);
     for (const sum of found) work.look(sum);
     work.finish();
     context.count("sums", work.count);
@@ -98,9 +103,8 @@ class Sums {
   private readonly extensions = new Map<Value, Inst[]>();
   /** Extensions of which all uses are indices: how many. */
   private readonly indices = new Map<Value, number>();
-  /** For size: by value, how many sums want its extension. */
+  /** By value, how many sums want its extension. */
   private readonly asked = new Map<Value, number>();
-  private isAsked = false;
   private readonly replaced = new Map<Value, Value>();
   /** What stands before an instruction. */
   private readonly before = new Map<Inst, Inst[]>();
@@ -111,6 +115,8 @@ class Sums {
     private readonly body: Body,
     private readonly tree: DominatorTree,
     private readonly nest: LoopNest,
+    /** An extension is made for no fewer. */
+    private readonly leastSums: number,
   ) {
     this.uses = countUses(body);
     for (const { insts } of body.blocks)
@@ -127,9 +133,8 @@ class Sums {
       }
   }
 
-  /** Counts a sum for the side of it that is not extended: for size, an extension has to serve two. */
+  /** Counts a sum for the side of it that is not extended. */
   ask({ inst, a, b }: Extended): void {
-    this.isAsked = true;
     const [isThereA, isThereB] = [this.extensionOf(a, inst) !== null, this.extensionOf(b, inst) !== null];
     if (isThereA === isThereB) return;
     const other = isThereA ? b : a;
@@ -167,7 +172,7 @@ class Sums {
     if (isInst && isTerminator(value.op)) return null;
     const depth = isInst ? this.nest.depth[value.parent!.id]! : 0;
     if (depth >= this.nest.depth[at.parent!.id]!) return null;
-    if (this.isAsked && (this.asked.get(value) ?? 0) < leastSums) return null;
+    if ((this.asked.get(value) ?? 0) < this.leastSums) return null;
     const made = makeInst(Op.SExt, i64, [value], null);
     this.behind.set(value, made);
     return made;

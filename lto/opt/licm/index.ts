@@ -89,10 +89,11 @@ export const licm: FunctionPass = {
     const promotions = isForSpeed ? findPromotions(hoisting, certain, memory) : [];
     const hoists = hoisting.list(leastDepth);
     const moved = new Map(hoists.map(({ inst, loop }) => [inst as Value, loop]));
-    const isFixed = (value: Value, loop: Loop): boolean =>
-      value.valueKind !== "inst" ||
-      !found.contains(loop, value.parent!.id) ||
-      isAround(moved.get(value), loop);
+    const isFixed = (value: Value, loop: Loop): boolean => {
+      if (value.valueKind !== "inst" || !found.contains(loop, value.parent!.id)) return true;
+      const target = moved.get(value);
+      return target !== undefined && found.contains(target, loop.header.id);
+    };
     const sums = findRegroups(found, isFixed, leastDepth).filter(({ loop }) => hoisting.hasPreheader(loop));
     if (hoists.length === 0 && promotions.length === 0 && sums.length === 0) return false;
     const editor = fn.edit();
@@ -108,13 +109,6 @@ export const licm: FunctionPass = {
     return true;
   },
 };
-
-/** Whether what moves in front of the one loop is outside of the other. */
-function isAround(target: Loop | undefined, loop: Loop): boolean {
-  for (let at: Loop | null = loop; at !== null && target !== undefined; at = at.outer)
-    if (at === target) return true;
-  return false;
-}
 
 const mayReturnTwice = ({ blocks }: BodyView): boolean =>
   blocks.some(({ insts }) => insts.some((inst) => isCall(inst) && returnsTwice(inst)));
