@@ -306,6 +306,11 @@ export function selectFloatCompare(s: Selector, cmp: InstWith<Op.FCmp>, signals 
   }
   let [a, b] = cmp.operands as [Value, Value];
   if (test.swap) [a, b] = [b, a];
+  // Whether one of them is no number: what is one has no part in it.
+  if (!signals && (cmp.data === "uno" || cmp.data === "ord")) {
+    if (isNumber(b)) b = a;
+    else if (isNumber(a)) a = b;
+  }
   if (a.type.kind === "x86_fp80") {
     emitX87Compare(s, a, b, signals);
     return test.condition;
@@ -320,6 +325,14 @@ export function selectFloatCompare(s: Selector, cmp: InstWith<Op.FCmp>, signals 
   else inst.uses.push(s.use(b));
   s.emit(inst);
   return test.condition;
+}
+
+/** A constant that is not NaN. */
+function isNumber(value: Value): boolean {
+  if (value.valueKind === "zero") return true;
+  if (value.valueKind !== "float") return false;
+  const [exponent, fraction] = value.type.kind === "float" ? [8, 23] : [11, 52];
+  return ((value.bits >> BigInt(fraction)) & ((1n << BigInt(exponent)) - 1n)) !== (1n << BigInt(exponent)) - 1n;
 }
 
 // ── Materialised results ──

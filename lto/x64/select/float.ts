@@ -3,12 +3,12 @@
 import { type MemOperand, MInst, RegOperand, type VReg } from "../../codegen/mir.js";
 import { operationSize } from "../../codegen/select/operation-size.js";
 import { Flag, type Inst, type InstWith, Op } from "../../ir/instructions.js";
-import { isConstant, type Value } from "../../ir/values.js";
+import type { Value } from "../../ir/values.js";
 import { memory } from "../isa/memory-operand.js";
 import { Cc, X } from "../isa/ops.js";
 import { poolMem } from "./constants.js";
 import type { Selector } from "./selector.js";
-import { foldLoad, registerSource, setVectorSource } from "./source.js";
+import { foldLoad, registerSource, setVectorSource, vectorOperands } from "./source.js";
 import * as x87 from "./x87.js";
 
 const scalarOps: Partial<Record<Op, readonly [X, X]>> = {
@@ -33,9 +33,7 @@ export function selectFloatBinary(s: Selector, inst: Inst): void {
   const ops = (type.isVector ? packedOps : scalarOps)[inst.op];
   if (ops === undefined || (type.scalar.kind !== "float" && type.scalar.kind !== "double"))
     return s.unsupported(`floating-point arithmetic on ${type}`);
-  let [a, b] = inst.operands as [Value, Value];
-  const commutes = inst.op === Op.FAdd || inst.op === Op.FMul;
-  if (commutes && (isConstant(a) || (!s.diesHere(a) && s.diesHere(b) && !isConstant(b)))) [a, b] = [b, a];
+  const [a, b] = vectorOperands(s, ops[wide], inst.operands[0]!, inst.operands[1]!, size);
   const machine = new MInst(ops[wide], size);
   machine.defs = [RegOperand.tied(s.resultOf(inst))];
   machine.uses = [s.use(a)];

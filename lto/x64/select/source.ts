@@ -8,16 +8,16 @@ import { constantBytes, foldedInteger } from "../../codegen/select/constants.js"
 import { foldableLoad } from "../../codegen/select/loads.js";
 import { type Inst, Op } from "../../ir/instructions.js";
 import { isConstant, type Value } from "../../ir/values.js";
+import { opCommutes } from "../isa/op-info.js";
 import { address } from "./address.js";
 import { poolMem } from "./constants.js";
 import { fitsImm32 } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
 
-/** Memory operand of a foldable load, or null. Packed operands of SSE need 16-byte alignment. */
-export function foldLoad(s: Selector, value: Value, size: number, aligned = false): MemOperand | null {
+/** Memory operand of a foldable load, or null. */
+export function foldLoad(s: Selector, value: Value, size: number): MemOperand | null {
   const load = foldableLoad(s, value, size);
-  if (load === null || (aligned && load.data.align < 16)) return null;
-  return address(s, load.operands[0]!);
+  return load === null ? null : address(s, load.operands[0]!);
 }
 
 /**
@@ -79,6 +79,12 @@ export function foldLowEnd(s: Selector, value: Value, bytes: number): MemOperand
   return foldScalar(s, v.operands[1]!, bytes);
 }
 
+/** A load that an SSE instruction may perform itself, or null: without AVX packed operands have to be aligned. */
+const vectorLoad = (s: Selector, value: Value, size: number) => {
+  const load = foldableLoad(s, value, size);
+  return load !== null && (size !== 16 || s.vectorFeatures.avx || load.data.align >= 16) ? load : null;
+};
+
 /** Sets the source of an SSE instruction: literal pool, folded load or register. */
 export function setVectorSource(s: Selector, inst: MInst, value: Value, size: number): void {
   if (isConstant(value) && value.valueKind !== "undef") {
@@ -88,7 +94,16 @@ export function setVectorSource(s: Selector, inst: MInst, value: Value, size: nu
       return;
     }
   }
-  const mem = foldLoad(s, value, size, size === 16 && !s.vectorFeatures.avx);
-  if (mem !== null) inst.mem = mem;
+  const load = vectorLoad(s, value, size);
+  if (load !== null) inst.mem = address(s, load.operands[0]!);
   else inst.uses.push(registerSource(s, value, size));
+}
+
+/** Operands of an SSE instruction in the order that serves: where they commute a constant or a load second, else what dies first. */
+export function vectorOperands(s: Selector, op: number, a: Value, b: Value, size: number): [Value, Value] {
+  if (opCommutes[op] !== 1 || isConstant(b)) return [a, b];
+  if (isConstant(a)) return [b, a];
+  if (vectorLoad(s, b, size) !== null) return [a, b];
+  if (vectorLoad(s, a, size) !== null) return [b, a];
+  return !s.diesHere(a) && s.diesHere(b) ? [b, a] : [a, b];
 }

@@ -5,11 +5,11 @@
 import { MInst, RegOperand } from "../../codegen/mir.js";
 import { constantNumber } from "../../codegen/select/constants.js";
 import { type CallInst, callArguments, type Inst, Op, opNames } from "../../ir/instructions.js";
-import type { Value } from "../../ir/values.js";
+import { isConstant, type Value } from "../../ir/values.js";
 import { Format, X } from "../isa/ops.js";
 import { withoutExtension } from "./bit-manipulation.js";
 import type { Selector } from "./selector.js";
-import { foldScalar, setVectorSource } from "./source.js";
+import { foldScalar, setVectorSource, vectorOperands } from "./source.js";
 
 const addOps: Readonly<Record<number, X>> = { 8: X.Paddb, 16: X.Paddw, 32: X.Paddd, 64: X.Paddq };
 const subOps: Readonly<Record<number, X>> = { 8: X.Psubb, 16: X.Psubw, 32: X.Psubd, 64: X.Psubq };
@@ -42,8 +42,9 @@ export function selectVectorBinary(s: Selector, inst: Inst): void {
   const size = s.layout.storeSize(inst.type);
   const machine = new MInst(op, size);
   machine.defs = [RegOperand.tied(s.resultOf(inst))];
-  machine.uses = [s.use(inst.operands[0]!)];
-  setVectorSource(s, machine, inst.operands[1]!, size);
+  const [a, b] = vectorOperands(s, op, inst.operands[0]!, inst.operands[1]!, size);
+  machine.uses = [s.use(a)];
+  setVectorSource(s, machine, b, size);
   s.emit(machine);
 }
 
@@ -206,11 +207,13 @@ export function selectVectorIntrinsic(s: Selector, call: CallInst, name: string)
   machine.defs = [tied ? RegOperand.tied(result) : new RegOperand(result)];
   switch (entry.format) {
     case Format.Alu:
-    case Format.AluImm:
-      machine.uses.push(s.use(args[0]!));
-      setVectorSource(s, machine, args[1]!, 16);
+    case Format.AluImm: {
+      const [a, b] = vectorOperands(s, entry.op, args[0]!, args[1]!, 16);
+      machine.uses.push(s.use(a));
+      setVectorSource(s, machine, lowLane(s, b), 16);
       if (entry.format === Format.AluImm) machine.imm = constantNumber(args[2]!)! & 0xff;
       break;
+    }
     case Format.Compare:
     case Format.DoubleShift:
       machine.uses.push(s.use(args[0]!), s.use(args[1]!));
@@ -222,7 +225,7 @@ export function selectVectorIntrinsic(s: Selector, call: CallInst, name: string)
       machine.imm = constantNumber(args[1]!)! & 0xff;
       break;
     default:
-      setVectorSource(s, machine, args[0]!, 16);
+      setVectorSource(s, machine, lowLane(s, args[0]!), 16);
       // These read only the low 8 bytes of a memory source; fold registers alone.
       if (machine.mem !== null && (entry.op === X.Cvtdq2pd || entry.op === X.Cvtps2pd)) {
         machine.mem = null;
@@ -234,6 +237,15 @@ export function selectVectorIntrinsic(s: Selector, call: CallInst, name: string)
   }
   s.emit(machine);
   return true;
+}
+
+/** A number in place of the vector that it is the low lane of, if its other lanes are anything: it is in the same register. */
+function lowLane(s: Selector, value: Value): Value {
+  const vector = s.resolve(value);
+  if (vector.valueKind !== "inst" || vector.op !== Op.Call) return value;
+  const [callee, lane] = vector.operands as [Value, Value];
+  const isOfLane = callee.valueKind === "global" && /^tsc\.x64\.s[sd]\.to$/.test(callee.name);
+  return isOfLane && !isConstant(lane) ? lane : value;
 }
 
 function selectSpecial(s: Selector, name: string, args: Value[], result: number): boolean {
