@@ -26,6 +26,7 @@ export const aarch64Costs: TargetCosts = {
     case: 2,
     call: 3.8,
     indirect: 0,
+    indirectLoaded: 0,
     smallArgument: 4.6,
     address: 7.5,
     argument: 3.5,

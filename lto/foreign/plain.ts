@@ -75,6 +75,7 @@ export const plainCosts: TargetCosts = {
     case: 4,
     call: 5,
     indirect: 1,
+    indirectLoaded: 1,
     smallArgument: 4,
     address: 8,
     argument: 3,

@@ -34,6 +34,7 @@ const costs: TargetCosts = {
     case: 3.3,
     call: 4.8,
     indirect: 0,
+    indirectLoaded: 0,
     smallArgument: 3,
     address: 6,
     argument: 1.7,

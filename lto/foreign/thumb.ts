@@ -34,6 +34,7 @@ export const thumbCosts: TargetCosts = {
     case: 1.2,
     call: 4.4,
     indirect: -2,
+    indirectLoaded: -2,
     smallArgument: 2,
     address: 5.5,
     argument: 1.8,

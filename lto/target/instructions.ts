@@ -16,8 +16,9 @@ export interface InstructionCosts {
   readonly table: number;
   readonly case: number;
   readonly call: number;
-  /** A call through a pointer, in addition. */
+  /** A call through a pointer, in addition; and through one that its block loads, as calls of virtual functions are. */
   readonly indirect: number;
+  readonly indirectLoaded: number;
   /** Arguments: a number, an address, anything else. */
   readonly smallArgument: number;
   readonly address: number;

@@ -68,6 +68,8 @@ const instructions: InstructionCosts = {
   case: 1,
   call: 4.4,
   indirect: 0.8,
+  // With the load it is one instruction of 3 bytes, where the address is a register and a near constant.
+  indirectLoaded: -3.4,
   smallArgument: 2,
   address: 5.4,
   argument: 2.5,

@@ -115,6 +115,9 @@ const calleeName = ({ symbol }: MInst): string =>
 /** Instructions that are executed where code was outlined, besides the code. */
 const moreExecuted: Readonly<Record<OutlineForm, number>> = { call: 2, thunk: 1, jump: 1 };
 
+/** What moves the stack pointer for calls inside, and back. */
+const executedByPadding = 2;
+
 const isTransfer = (kind: Outlining): boolean => kind === Outlining.Call || kind === Outlining.Exit;
 
 export class CandidateFinder {
@@ -256,13 +259,14 @@ export class CandidateFinder {
       bytes += kind.bytes;
       rows += kind.rows;
     }
-    starts = this.worthTime(starts, bytes + rows, moreExecuted[form]);
+    const symbols = sequence.symbols.subarray(first, first + length);
+    const padded = form !== "jump" && hasCall && this.needsPadding(symbols, form);
+    const executed = moreExecuted[form] + (padded ? executedByPadding : 0);
+    starts = this.worthTime(starts, bytes + rows, executed);
     if (starts.length < 2) return;
     // The function has at least the code of one place.
     if (starts.length * (bytes + rows - this.transferBytes) <= bytes + rows) return;
-    const symbols = sequence.symbols.subarray(first, first + length);
     const { costs, instructions, outlining } = target;
-    const padded = form !== "jump" && hasCall && this.needsPadding(symbols, form);
     let bodyBytes = form === "call" ? costs.frames.return : 0;
     let bodyRows = rows;
     if (padded) {

@@ -14,12 +14,18 @@ import type { InstructionCosts } from "../../target/instructions.js";
 const free = /^(?:lifetime|assume|experimental\.noalias|donothing|invariant|annotation)/;
 
 /** Bytes that passing the arguments of a call takes, with the call itself. */
-export function bytesOfCall({ operands }: Inst, count: number, bytes: InstructionCosts): number {
-  let sum = bytes.call + (isFunction(operands[0]!) ? 0 : bytes.indirect);
+export function bytesOfCall(call: Inst, count: number, bytes: InstructionCosts): number {
+  const { operands } = call;
+  let sum = bytes.call + bytesOfCallee(call, bytes);
   for (let i = 1; i <= count; i++) sum += bytesOfArgument(operands[i]!, bytes);
   return sum;
 }
-const isFunction = (callee: Value): boolean => callee.valueKind === "global";
+function bytesOfCallee({ operands, parent }: Inst, bytes: InstructionCosts): number {
+  const callee = operands[0]!;
+  if (callee.valueKind === "global") return 0;
+  const isLoaded = callee.valueKind === "inst" && callee.op === Op.Load && callee.parent === parent;
+  return isLoaded ? bytes.indirectLoaded : bytes.indirect;
+}
 
 function bytesOfArgument(value: Value, bytes: InstructionCosts): number {
   switch (value.valueKind) {
@@ -87,7 +93,7 @@ export function bytesOf(inst: Inst, { instructions: bytes, constants }: TargetCo
       return 0;
     default:
       return isCall(inst)
-        ? bytesOfCallee(inst, bytes)
+        ? bytesOfAnyCall(inst, bytes)
         : bytesOfPlain(op, operands[0]!, bytes) + bytesOfConstants(inst, bytes, constants);
   }
 }
@@ -117,7 +123,7 @@ export function errorOfBytes(inst: Inst, estimate: number, bytes: InstructionCos
   }
 }
 
-function bytesOfCallee(
+function bytesOfAnyCall(
   call: Extract<Inst, { op: Op.Call | Op.Invoke | Op.CallBr }>,
   bytes: InstructionCosts,
 ): number {

@@ -41,9 +41,9 @@ const bytesOfInstruction = 4;
 const mostToGain = 8;
 /**
  * Slots beyond the reach of a short offset lengthen what uses them; of a function that may be entered again before it is
- * left the stack holds many frames, so that what moves there has the limit of copies.
+ * left the stack holds many frames.
  */
-const mostSlotBytes = { copied: 96, moved: 512 };
+const mostSlotBytes = { copied: 96, movedToRecursive: 256, moved: 512 };
 
 export class SizeAdvisor implements InlineAdvisor {
   constructor(
@@ -59,7 +59,7 @@ export class SizeAdvisor implements InlineAdvisor {
     const { callee, body, cost: known } = site;
     const isLast = isLastCall(site);
     if (isLast) {
-      const isNarrow = known.slotBytes <= (site.isRecursive ? mostSlotBytes.copied : mostSlotBytes.moved);
+      const isNarrow = known.slotBytes <= (site.isRecursive ? mostSlotBytes.movedToRecursive : mostSlotBytes.moved);
       const fits = known.bytes <= largestMoved && isNarrow;
       const isClose = known.bytes > surelyMoved && known.bytes <= largestTried && isNarrow;
       return { inline: fits, cost: known.bytes, threshold: largestMoved, isClose, worth: site.timeBytes(0) };
