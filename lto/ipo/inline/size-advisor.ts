@@ -59,7 +59,8 @@ export class SizeAdvisor implements InlineAdvisor {
     const { callee, body, cost: known } = site;
     const isLast = isLastCall(site);
     if (isLast) {
-      const isNarrow = known.slotBytes <= (site.isRecursive ? mostSlotBytes.movedToRecursive : mostSlotBytes.moved);
+      const isNarrow =
+        known.slotBytes <= (site.isRecursive ? mostSlotBytes.movedToRecursive : mostSlotBytes.moved);
       const fits = known.bytes <= largestMoved && isNarrow;
       const isClose = known.bytes > surelyMoved && known.bytes <= largestTried && isNarrow;
       return { inline: fits, cost: known.bytes, threshold: largestMoved, isClose, worth: site.timeBytes(0) };

@@ -332,7 +332,9 @@ function isNumber(value: Value): boolean {
   if (value.valueKind === "zero") return true;
   if (value.valueKind !== "float") return false;
   const [exponent, fraction] = value.type.kind === "float" ? [8, 23] : [11, 52];
-  return ((value.bits >> BigInt(fraction)) & ((1n << BigInt(exponent)) - 1n)) !== (1n << BigInt(exponent)) - 1n;
+  return (
+    ((value.bits >> BigInt(fraction)) & ((1n << BigInt(exponent)) - 1n)) !== (1n << BigInt(exponent)) - 1n
+  );
 }
 
 // ── Materialised results ──
