@@ -51,7 +51,7 @@ for (const shape of values.shapes.split(",")) {
   if (make === undefined) throw new Error(`no shape '${shape}'; there are: ${Object.keys(shapes).join(" ")}`);
   for (const allocator of values.allocators.split(",") as AllocatorOptions["allocator"][]) {
     for (const coalesce of values.coalescers.split(",") as AllocatorOptions["coalesce"][]) {
-      const options: AllocatorOptions = { allocator, coalesce, spillCost: "size", check: false };
+      const options: AllocatorOptions = { allocator, coalesce, spillCost: "size", sizeTime: 1, check: false };
       measure(() => make(300), 300, options); // Warm up.
       const times = sizes.map((size) => measure(() => make(size), size, options));
       const first = times[0]! / nLogN(sizes[0]!);

@@ -19,6 +19,7 @@ function allocated(seed: number): { fn: MFunction; complaints: () => string[] } 
     allocator: "ssa",
     coalesce: "pereira",
     spillCost: "size",
+    sizeTime: 1,
     check: false,
   });
   return { fn, complaints: () => checkAllocation(fn, target, snapshot) };

@@ -17,7 +17,7 @@ const configurations: AllocatorOptions[] = [];
 for (const allocator of ["ssa", "greedy", "linear", "graph"] as const) {
   for (const coalesce of ["pereira", "dominance", "none"] as const) {
     for (const spillCost of ["size", "speed"] as const) {
-      configurations.push({ allocator, coalesce, spillCost, check: true });
+      configurations.push({ allocator, coalesce, spillCost, sizeTime: 1, check: true });
     }
   }
 }

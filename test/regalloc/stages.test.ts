@@ -23,6 +23,7 @@ const options: AllocatorOptions = {
   allocator: "ssa",
   coalesce: "pereira",
   spillCost: "size",
+  sizeTime: 1,
   check: true,
 };
 

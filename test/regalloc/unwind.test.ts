@@ -104,7 +104,7 @@ function everywhere(
     it(`${name}: ${allocator}`, () => {
       for (const coalesce of ["pereira", "dominance", "none"] as const)
         for (const spillCost of ["size", "speed"] as const) {
-          const options: AllocatorOptions = { allocator, coalesce, spillCost, check: true };
+          const options: AllocatorOptions = { allocator, coalesce, spillCost, sizeTime: 1, check: true };
           const { code, verify } = build();
           const runs = [1, 2, 3, 4, 5, 6];
           const before = runs.map((run) => trace(code.fn, run, false));
@@ -233,6 +233,7 @@ describe("the checker on unwind edges", () => {
       allocator: "ssa",
       coalesce: "pereira",
       spillCost: "size",
+      sizeTime: 1,
       check: true,
     });
     damage(made);

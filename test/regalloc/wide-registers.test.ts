@@ -87,6 +87,7 @@ for (const allocator of ["ssa", "greedy", "linear", "graph"] as const)
             allocator,
             coalesce: "pereira",
             spillCost: "size",
+            sizeTime: 1,
             check: false,
           });
           expect(checkAllocation(fn, registers, snapshot), listing).toEqual([]);

@@ -58,7 +58,7 @@ function ownWeight(block: MBlock, facts: Uint32Array): number {
 }
 
 /** Edges by block position, and loops. */
-function shapeOf({ blocks }: MFunction): { readonly successors: number[][]; readonly nest: LoopNest } {
+export function shapeOf({ blocks }: MFunction): { readonly successors: number[][]; readonly nest: LoopNest } {
   const positions = blockPositions(blocks);
   const successors = blocks.map((block) => block.succs.map((s) => positions[s.id]!));
   const starts = [0];

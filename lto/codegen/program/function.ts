@@ -90,6 +90,7 @@ export function allocateFunction(
       allocator: options.allocator,
       coalesce: options.coalesce,
       spillCost: options.spillCost ?? (goal === "speed" ? "speed" : "size"),
+      sizeTime: options.sizeTime,
       check: options.checkAllocation,
     }),
   );

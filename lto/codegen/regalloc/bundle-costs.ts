@@ -26,10 +26,12 @@ import { occurrenceCost } from "./spill-cost.js";
 export class BundleCosts {
   /** Policy weight of each block by layout position. */
   readonly blockWeight: Float64Array;
+  /** The same of bytes that registers are named in. */
+  private readonly byteWeight: Float64Array;
   constructor(private readonly problem: AllocationProblem) {
     const { fn, policy } = problem;
-    this.blockWeight = new Float64Array(fn.blocks.length);
-    for (let b = 0; b < fn.blocks.length; b++) this.blockWeight[b] = policy.weight(fn.blocks[b]!);
+    this.blockWeight = Float64Array.from(fn.blocks, (block) => policy.weight(block));
+    this.byteWeight = Float64Array.from(fn.blocks, (block) => policy.byteWeight(block));
     this.seenBy = new Int32Array(fn.vregs.length);
     this.gain = new Float64Array(problem.target.count);
   }
@@ -108,6 +110,7 @@ export class BundleCosts {
         const index = useIndex[u]!;
         const block = blockAt[index]!;
         const weight = this.blockWeight[block]!;
+        const named = this.byteWeight[block]!;
         let price = occurrenceCost(policy, kind, info.size, remat);
         switch (kind) {
           case UseKind.Reg:
@@ -118,10 +121,10 @@ export class BundleCosts {
             if (!isEmptySet(allowed)) permitted = intersect(permitted, allowed);
             if (bundle.cls === 0) {
               const inst = fn.blocks[block]!.insts[index - head[block]! - 1]!;
-              mentions += (target.mentionWeight?.(inst) ?? 1) * weight;
+              mentions += (target.mentionWeight?.(inst) ?? 1) * named;
               const form = target.encodingForm?.(inst, useOperand[u]!) ?? -1;
-              if (form >= 0) forms = addForm(forms, form, weight);
-            } else mentions += weight;
+              if (form >= 0) forms = addForm(forms, form, named);
+            } else mentions += named;
             // Later uses in the block will often find the reloaded value.
             if (kind === UseKind.Reg) {
               if (reloadedIn === block) price *= 0.4;

@@ -22,6 +22,7 @@
 import { marksAfterAllocation, marksBeforeAllocation } from "../debug/allocation.js";
 import type { MFunction } from "../mir.js";
 import type { AllocationResult, TargetRegisters } from "../target.js";
+import { blockTimes } from "./block-time.js";
 import { checkAllocation, snapshotForCheck } from "./checker.js";
 import { type Coalescer, type Coalescing, coalesceByIntervals, coalesceNothing } from "./coalesce.js";
 import { coalesceByValues } from "./coalesce-values.js";
@@ -38,6 +39,8 @@ export interface AllocatorOptions {
   readonly allocator: "ssa" | "greedy" | "linear" | "graph";
   readonly coalesce: "pereira" | "dominance" | "none";
   readonly spillCost: "size" | "speed";
+  /** What time is worth where size counts: the knob of `timeBytes` (analysis/heat.ts). */
+  readonly sizeTime: number;
   /** Verify the result with the symbolic checker; an unsound allocation is an internal error. */
   readonly check: boolean;
 }
@@ -74,7 +77,7 @@ export function allocateRegisters(
   const problem = describeProblem(
     fn,
     target,
-    options.spillCost === "size" ? sizePolicy(target) : speedPolicy,
+    options.spillCost === "size" ? sizePolicy(target, blockTimes(fn, options.sizeTime)) : speedPolicy,
   );
   const coalescing = coalescers[options.coalesce](problem);
   const result = rewrite(problem, allocators[options.allocator](problem, coalescing));

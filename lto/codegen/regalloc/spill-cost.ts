@@ -1,8 +1,8 @@
 /**
  * What it costs to keep a value in memory, apart from any allocator (the policy is a parameter).
  *
- * `size` counts bytes: every occurrence once, however often it executes. `speed` weighs the same accesses by
- * block frequency. The numbers of bytes are the target's; allocators only compare them.
+ * `size` counts bytes: every occurrence once, and what the time of executing it is worth in bytes. `speed` weighs the same
+ * accesses by block frequency. The numbers of bytes are the target's; allocators only compare them.
  */
 import { UseKind } from "../liveness.js";
 import type { MBlock } from "../mir.js";
@@ -12,6 +12,8 @@ export interface CostPolicy {
   readonly name: "size" | "speed";
   /** Factor for accesses in `block`. */
   weight(block: MBlock): number;
+  /** Factor for bytes that it takes to name registers in `block`. */
+  byteWeight(block: MBlock): number;
   /** Cost of a register-to-register move of `size` bytes. */
   move(size: number): number;
   /** Cost of a load from or a store to a slot. */
@@ -29,18 +31,31 @@ export interface CostPolicy {
   readonly inertia: number;
 }
 
-export const sizePolicy = ({ bytes }: Pick<TargetRegisters, "bytes">): CostPolicy => ({
+/** Of a reload or a store, which is an instruction. */
+const bytesOfAccess = 4;
+
+/** A trace of the frequency decides between places of equal size. */
+const weightOfBytes = ({ frequency }: MBlock): number => 1 + 0.01 * Math.log2(1 + Math.min(frequency, 1e6));
+
+/** @param timeOf bytes that an instruction is worth which is executed less in a block */
+export const sizePolicy = (
+  { bytes }: Pick<TargetRegisters, "bytes">,
+  timeOf: (block: MBlock) => number = () => 0,
+): CostPolicy => ({
   name: "size",
-  // A trace of the frequency decides between places of equal size.
-  weight: (block) => 1 + 0.01 * Math.log2(1 + Math.min(block.frequency, 1e6)),
+  weight: (block) => weightOfBytes(block) + timeOf(block) / bytesOfAccess,
+  byteWeight: weightOfBytes,
   ...bytes,
   byte: 1,
   inertia: 300,
 });
 
+const executions = ({ frequency }: MBlock): number => Math.max(0.001, Math.min(frequency, 1e9));
+
 export const speedPolicy: CostPolicy = {
   name: "speed",
-  weight: (block) => Math.max(0.001, Math.min(block.frequency, 1e9)),
+  weight: executions,
+  byteWeight: executions,
   move: () => 1,
   memory: () => 4,
   fold: 3,
