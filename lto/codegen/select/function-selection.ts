@@ -10,7 +10,7 @@
 import type { LoopNest } from "../../analysis/loop-nest.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { UnsupportedError } from "../../ir/errors.js";
-import { type Block, type CallInst, type Inst, Op } from "../../ir/instructions.js";
+import { type Block, type CallInst, type Inst, isPlainAccess, Op } from "../../ir/instructions.js";
 import type { Intrinsic } from "../../ir/intrinsics.js";
 import type { GlobalValue } from "../../ir/module.js";
 import { ptr, type Type } from "../../ir/types.js";
@@ -294,6 +294,10 @@ export abstract class FunctionSelection {
           value = source;
           continue;
         }
+        case Op.SExt:
+          if (!this.relyOnSign(value)) return value;
+          value = value.operands[0]!;
+          continue;
         default:
           return value;
       }
@@ -304,6 +308,20 @@ export abstract class FunctionSelection {
   relyOnZeros(value: Value, bits: number): boolean {
     if (!this.optimize || !this.isZeroAbove(value, bits)) return false;
     if (value.valueKind === "inst") this.values.zeroExtended[value.id] = 1;
+    return true;
+  }
+
+  /**
+   * Whether a word is loaded with its sign above it, since the extension is not its only user: the others see the low part. Not where
+   * one of them relies on zeros; those that would like to from then on are told no.
+   */
+  private relyOnSign({ type, operands }: Inst): boolean {
+    const source = operands[0]!;
+    if (!this.optimize || source.valueKind !== "inst" || source.op !== Op.Load) return false;
+    if (type.bits !== 64 || source.type.bits !== 32 || !isPlainAccess(source)) return false;
+    const { signExtended, zeroExtended, uses } = this.values;
+    if (uses[source.id]! < 2 || zeroExtended[source.id] === 1) return false;
+    signExtended[source.id] = 8;
     return true;
   }
 

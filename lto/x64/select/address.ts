@@ -30,6 +30,8 @@ interface AddressMode {
   segment: "" | "fs" | "gs";
   /** For an access, not for `lea`: segment bases may fold. */
   readonly access: boolean;
+  /** Part of the address is of use elsewhere too. */
+  isShared: boolean;
 }
 
 /** The memory operand for accessing `pointer`, with `extra` bytes added. */
@@ -43,6 +45,7 @@ export function address(s: Selector, pointer: Value, extra = 0, access = true): 
     symbol: null,
     segment: segmentOf(pointer.type.addressSpace),
     access,
+    isShared: false,
   };
   while (foldBase(s, mode));
   return finish(s, mode);
@@ -127,6 +130,7 @@ function foldGep(s: Selector, mode: AddressMode, gep: Extract<Inst, { op: Op.Get
   if (decomposed === null) return false;
   const { offset, variable, scale } = decomposed;
   if (!fitsImm32(mode.disp + offset)) return false;
+  mode.isShared ||= s.values.uses[gep.id] !== 1;
   if (variable !== null) {
     if (s.layout.bitWidth(variable.type) !== 64 || !isRecomputed(s, gep)) return false;
     if (mode.index !== null)
@@ -156,8 +160,8 @@ function isStep({ optimize, values }: Selector, gep: InstWith<Op.GetElementPtr>)
 }
 
 /**
- * Beside an index there is room for another one where the base is a symbol: in its place. For speed: each access that
- * goes by the address gets longer.
+ * Beside an index there is room for another one where the base is a symbol: in its place. For speed, or where this access alone
+ * goes by the address: each gets longer.
  */
 function foldSecondIndex(
   s: Selector,
@@ -167,8 +171,8 @@ function foldSecondIndex(
   offset: number,
 ): boolean {
   const symbol = s.resolve(base);
-  if (s.mf.goal !== "speed" || mode.symbol !== null || mode.segment !== "" || !isConstant(symbol))
-    return false;
+  if ((s.mf.goal !== "speed" && mode.isShared) || mode.symbol !== null) return false;
+  if (mode.segment !== "" || !isConstant(symbol)) return false;
   const sum: AddressMode = { ...mode, disp: mode.disp + offset };
   foldConstantBase(s, sum, symbol);
   if (sum.base !== null || sum.segment !== "") return false;
@@ -288,6 +292,7 @@ function selectSimpleGep(
     symbol: null,
     segment: "",
     access: false,
+    isShared: false,
   };
   if (s.layout.bitWidth(variable.type) !== 64) {
     leaInto(
