@@ -69,6 +69,22 @@ ret float %r`,
     expected: "*p * x + x",
   },
   {
+    name: "splat",
+    type: "double",
+    // The number dies: it becomes the vector.
+    body: `%a = insertelement <2 x double> poison, double %x, i64 0
+%b = shufflevector <2 x double> %a, <2 x double> poison, <2 x i32> zeroinitializer
+%v = load <2 x double>, ptr %p, align 16
+%m = fmul <2 x double> %v, %b
+%e = extractelement <2 x double> %m, i64 0
+%f = extractelement <2 x double> %m, i64 1
+%r = fadd double %e, %f
+ret double %r`,
+    has: /unpcklpd\t%xmm0, %xmm0\n\tmulpd\t\(%rdi\), %xmm0/,
+    not: /movaps\t%xmm0, %xmm(\d)\n\tunpcklpd/,
+    expected: "*p * x + p[1] * x",
+  },
+  {
     name: "unaligned",
     type: "float",
     body: `%a = load <4 x float>, ptr %p, align 4

@@ -210,7 +210,8 @@ export function selectVectorIntrinsic(s: Selector, call: CallInst, name: string)
     case Format.AluImm: {
       const [a, b] = vectorOperands(s, entry.op, args[0]!, args[1]!, 16);
       machine.uses.push(s.use(a));
-      setVectorSource(s, machine, lowLane(s, b), 16);
+      // Of one value in both places the result overwrites the copy.
+      setVectorSource(s, machine, a === b ? b : lowLane(s, b), 16);
       if (entry.format === Format.AluImm) machine.imm = constantNumber(args[2]!)! & 0xff;
       break;
     }
