@@ -55,6 +55,18 @@ define i64 @spilled(ptr %p, ptr %f) noinline {
   store i32 %x, ptr @word
   ret i64 %s
 }
+; As a base it is the whole register, too.
+define i64 @pointer(ptr %p, ptr %f) noinline {
+  %x = load i32, ptr %p
+  %s = sext i32 %x to i64
+  %q = inttoptr i64 %s to ptr
+  call void %f()
+  call void asm sideeffect "", "~{rax},~{rbx},~{rcx},~{rdx},~{rsi},~{rdi},~{r8},~{r9},~{r10},~{r11},~{r12},~{r13},~{r14},~{r15},~{rbp}"()
+  store i32 %x, ptr @word
+  %k = getelementptr i8, ptr %q, i64 5
+  %n = ptrtoint ptr %k to i64
+  ret i64 %n
+}
 `;
 
 test.each([
@@ -85,7 +97,7 @@ test.each([
     path("main.c"),
     `#include <stdio.h>
 extern int table[8][100], word;
-void both(long); long zeros(int *), shifted(int *), compared(int *, long), spilled(int *, void (*)(void));
+void both(long); long zeros(int *), shifted(int *), compared(int *, long), spilled(int *, void (*)(void)), pointer(int *, void (*)(void));
 static int taken, given;
 void take(int v, int x) { taken = v, given = x; }
 static void nothing(void) {}
@@ -103,6 +115,7 @@ int main(void) {
     if (shifted(&x) != s + (long)((unsigned)x >> 4)) printf("shifted %d\\n", x);
     for (int k = 0; k < 8; k++)
       if (compared(&x, values[k]) != (s < values[k] ? ((unsigned)x < 7 ? s : 1) : 2)) printf("compared %d %d\\n", x, k);
+    if (pointer(&x, nothing) != s + 5 || word != x) printf("pointer %d\\n", x);
     if (spilled(&x, nothing) != s || word != x) printf("spilled %d\\n", x);
   }
 }

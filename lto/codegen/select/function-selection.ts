@@ -201,11 +201,10 @@ export abstract class FunctionSelection {
         if (inst.op === Op.ExtractValue) return values.part(inst.operands[0] as Inst, inst.data[0]!);
         const vreg = values.demand(inst);
         values.read[inst.id] = 1;
-        // Seen as a wider type (a free zero extension), all of that width must survive a spill.
-        if (inst !== value && this.isGeneral(value.type)) {
-          const size = this.spillSize(value.type);
-          if (size > this.mf.vregs[vreg]!.size) this.mf.vregs[vreg]!.size = size;
-        }
+        // Seen as a wider type (a free extension), all of that width must survive a spill.
+        const seen = inst !== value && this.isGeneral(value.type) ? this.spillSize(value.type) : 0;
+        const info = this.mf.vregs[vreg]!;
+        info.size = Math.max(info.size, seen, values.signExtended[inst.id]!);
         return vreg;
       }
       case "argument":
