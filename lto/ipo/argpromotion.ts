@@ -16,7 +16,7 @@
  * Proof obligations:
  *  - all calls are seen, by the function's own type: it is local, its address is not taken, nothing must be a tail call
  *    (`changeSignature`); neither it nor a caller is naked or unoptimised;
- *  - the pointer is used for nothing but plain loads of scalars at constant offsets;
+ *  - the pointer is used for nothing but plain loads at constant offsets, of scalars or of vectors that one register holds;
  *  - the load can be made at the call: it is made anyhow, before anything that may not come back, or the pointer is
  *    dereferenceable, by attribute or at each call, and as aligned as the load says;
  *  - what is loaded is what was there at the call: on no path from the entry to the load anything writes memory that the
@@ -88,6 +88,12 @@ interface Promotion {
 
 const isScalar = ({ kind, bits }: Type): boolean =>
   (kind === "int" && bits <= 64) || kind === "ptr" || kind === "float" || kind === "double";
+/** A register holds it, as every target of ours passes it. */
+const isPassed = (type: Type, layout: DataLayout): boolean => {
+  if (!type.isVector) return isScalar(type);
+  const { kind } = type.element;
+  return (kind === "float" || kind === "double") && [8, 16].includes(layout.storeSize(type));
+};
 
 class Promoter {
   constructor(
@@ -341,7 +347,7 @@ class ParameterUses {
       if (parts == null) continue;
       // A computation of an address is judged by those who use it.
       if (inst.op === Op.GetElementPtr && i === 0 && constantOffset(inst, this.layout) !== null) continue;
-      if (inst.op !== Op.Load || !isPlainAccess(inst) || !isScalar(inst.type)) {
+      if (inst.op !== Op.Load || !isPlainAccess(inst) || !isPassed(inst.type, this.layout)) {
         this.parts.set(root.index, null);
         continue;
       }
