@@ -102,13 +102,13 @@ default, HACCKernels takes 0.56 of the processor time that it took when bytes we
 
 | \`--size-time\` | lua | expat | sum of ten |
 | ---: | ---: | ---: | ---: |
-| 1 (default) | 1.0030 | 1.0066 | 1.0049 |
-| 2 | 1.0088 | 1.0121 | 1.0092 |
-| 4 | 1.0176 | 1.0167 | 1.0158 |
+| 1 (default) | 1.0052 | 1.0049 | 1.0063 |
+| 2 | 1.0116 | 1.0099 | 1.0111 |
+| 4 | 1.0207 | 1.0174 | 1.0176 |
 
 Thirty-one programs of the LLVM test suite beside \`clang -Oz -flto\` at the same level (\`npm run bench -- --suite DIR --level Oz\`, one run beside other jobs): .text
-0.842, loaded bytes 0.812, executed instructions 1.057, processor time 1.089. Most instructions more: lambda 1.40, HACCKernels 1.24,
-rsbench 1.20, bh 1.17, analyzer 1.16. With \`--size-time=4\` lambda executes 0.89 of its instructions, with 16 0.75, for 0.7 and 3.2% of its bytes.
+0.838, loaded bytes 0.809, executed instructions 1.023, processor time 1.079. Most instructions more: lambda 1.22, rsbench 1.17,
+CoMD 1.13, cfrac 1.13, HACCKernels and Obsequi 1.11.
 
 ## What a link costs
 
