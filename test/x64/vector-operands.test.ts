@@ -143,3 +143,33 @@ ${checks.join("")}int main(void) {
   expect(built.stderr).toBe("");
   expect((await run([path("main")])).stdout.toString()).toBe("");
 });
+
+test.each(["O0", "O2", "Oz"])("what is compared with a NaN of x87 is unordered, at -%s", async (level) => {
+  const nan = "0xK7FFFC000000000000000";
+  writeFileSync(
+    path("x87.ll"),
+    `target triple = "x86_64-unknown-linux-gnu"
+define i32 @nan(x86_fp80 %x) noinline optnone {
+  %c = fcmp uno x86_fp80 %x, ${nan}
+  %r = zext i1 %c to i32
+  ret i32 %r
+}
+define i32 @number(x86_fp80 %x) noinline optnone {
+  %c = fcmp uno x86_fp80 %x, 0xK3FFF8000000000000000
+  %r = zext i1 %c to i32
+  ret i32 %r
+}
+`,
+  );
+  const options = ["-r", `-${level}`, "--verify"];
+  expect((await tscLto([path("x87.ll"), ...options, "-o", path("x87.s")], { cwd: folder })).err).toBe("");
+  writeFileSync(
+    path("x87.c"),
+    `int nan(long double), number(long double);
+int main(void) { return !(nan(1) == 1 && nan(__builtin_nanl("")) == 1 && number(2) == 0 && number(__builtin_nanl("")) == 1); }
+`,
+  );
+  const built = await run(["cc", "-fno-builtin", "-no-pie", path("x87.c"), path("x87.s"), "-o", path("x87")]);
+  expect(built.stderr).toBe("");
+  expect((await run([path("x87")])).status).toBe(0);
+});

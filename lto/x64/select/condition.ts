@@ -10,6 +10,7 @@ import { loadFolds } from "../../codegen/select/loads.js";
 import { operationSize } from "../../codegen/select/operation-size.js";
 import { overflowOf } from "../../codegen/select/overflow.js";
 import { isStillDue, strictCompare } from "../../codegen/select/strict-operations.js";
+import { floatFormat, isNaNBits } from "../../ir/fold/floats.js";
 import {
   type CallInst,
   type FloatPredicate,
@@ -331,10 +332,8 @@ export function selectFloatCompare(s: Selector, cmp: InstWith<Op.FCmp>, signals 
 function isNumber(value: Value): boolean {
   if (value.valueKind === "zero") return true;
   if (value.valueKind !== "float") return false;
-  const [exponent, fraction] = value.type.kind === "float" ? [8, 23] : [11, 52];
-  return (
-    ((value.bits >> BigInt(fraction)) & ((1n << BigInt(exponent)) - 1n)) !== (1n << BigInt(exponent)) - 1n
-  );
+  const format = floatFormat(value.type.kind);
+  return format !== undefined && !isNaNBits(format, value.bits);
 }
 
 // ── Materialised results ──
