@@ -7,7 +7,7 @@
  */
 import { timeBytes } from "../../analysis/heat.js";
 import { callWork, loopShares } from "../../analysis/loop-shares.js";
-import { blockPositions, shapeOf } from "../late/block-frequency.js";
+import { shapeOf } from "../late/block-frequency.js";
 import type { MBlock, MFunction } from "../mir.js";
 
 /** Bytes that an instruction in each block is worth which is executed less. */
@@ -22,9 +22,8 @@ export function blockTimes(fn: MFunction, sizeTime: number): (block: MBlock) => 
     return sum;
   });
   const shares = loopShares(nest, frequencies, work);
-  const positions = blockPositions(blocks);
-  const times = frequencies.map((heat, b) =>
-    nest.header[b]! < 0 ? 0 : timeBytes(sizeTime, { heat, times: 1, share: shares[b]! }, 1),
-  );
-  return ({ id }) => times[positions[id]!]!;
+  const timeAt = (heat: number, b: number): number =>
+    nest.header[b]! < 0 ? 0 : timeBytes(sizeTime, { heat, times: 1, share: shares[b]! }, 1);
+  const times = new Map(blocks.map((block, b) => [block, timeAt(block.frequency, b)]));
+  return (block) => times.get(block)!;
 }

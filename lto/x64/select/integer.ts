@@ -20,7 +20,7 @@ import {
 import { selectBitOperation, selectOnesButBit } from "./bit-test.js";
 import { fitsImm32 } from "./operand-facts.js";
 import type { Selector } from "./selector.js";
-import { foldLoad, immediate, registerSource, setSource } from "./source.js";
+import { foldLoad, immediate, inOrder, registerSource, setSource } from "./source.js";
 
 const aluOps: Partial<Record<Op, X>> = {
   [Op.Add]: X.Add,
@@ -61,16 +61,10 @@ export function selectBinary(s: Selector, inst: Inst): void {
   }
 }
 
-/** Commutative operands in the order that serves: a constant or foldable load second, a dying value first. */
 function ordered(s: Selector, inst: Inst, size: number): [Value, Value] {
   const [a, b] = inst.operands as [Value, Value];
-  if (isConstant(b)) return [a, b];
-  if (isConstant(a)) return [b, a];
-  if (!s.optimize) return [a, b];
-  const foldsB = canFold(s, b, size);
-  if (foldsB) return [a, b];
-  if (canFold(s, a, size)) return [b, a];
-  return !s.diesHere(a) && s.diesHere(b) ? [b, a] : [a, b];
+  if (!s.optimize && !isConstant(a)) return [a, b];
+  return inOrder(s, a, b, (value) => canFold(s, value, size));
 }
 
 function canFold(s: Selector, value: Value, size: number): boolean {
@@ -395,10 +389,7 @@ function extendAtLoad(s: Selector, source: Value, result: VReg, size: number): b
     return false;
   if (s.values.zeroExtended[source.id] === 1) return false;
   s.values.signExtended[source.id] = Math.max(s.values.signExtended[source.id]!, size);
-  const loaded = s.reg(source);
-  const info = s.mf.vregs[loaded]!;
-  info.size = Math.max(info.size, size);
-  s.copy(result, loaded, size);
+  s.copy(result, s.reg(source), size);
   return true;
 }
 

@@ -99,11 +99,16 @@ export function setVectorSource(s: Selector, inst: MInst, value: Value, size: nu
   else inst.uses.push(registerSource(s, value, size));
 }
 
-/** Operands of an SSE instruction in the order that serves: where they commute a constant or a load second, else what dies first. */
+/** Operands of an SSE instruction in the order that serves, where they commute. */
 export function vectorOperands(s: Selector, op: number, a: Value, b: Value, size: number): [Value, Value] {
-  if (opCommutes[op] !== 1 || isConstant(b)) return [a, b];
+  return opCommutes[op] === 1 ? inOrder(s, a, b, (value) => vectorLoad(s, value, size) !== null) : [a, b];
+}
+
+/** Operands that commute in the order that serves: a constant or what folds second, else what dies first. */
+export function inOrder(s: Selector, a: Value, b: Value, folds: (value: Value) => boolean): [Value, Value] {
+  if (isConstant(b)) return [a, b];
   if (isConstant(a)) return [b, a];
-  if (vectorLoad(s, b, size) !== null) return [a, b];
-  if (vectorLoad(s, a, size) !== null) return [b, a];
+  if (folds(b)) return [a, b];
+  if (folds(a)) return [b, a];
   return !s.diesHere(a) && s.diesHere(b) ? [b, a] : [a, b];
 }
