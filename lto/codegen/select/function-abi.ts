@@ -42,6 +42,8 @@ export class FunctionAbi {
   readonly incomingSlots = new Map<number, number>();
   /** By number of an argument that lies in memory as a whole: its offset, and bytes. */
   readonly wholeArguments = new Map<number, { readonly offset: number; readonly size: number }>();
+  /** Slots that pointers passed by value point to, by number of the argument, where accesses name the slot. */
+  readonly pointedSlots = new Map<number, number>();
   /** 1 for narrow arguments that callers zero-extend, by index. */
   readonly zeroExtended: Uint8Array;
   /** Calls have to remain calls. */

@@ -39,9 +39,22 @@ export function describeFunction(s: FunctionSelection, legal: LegalFunction): Ar
     const inMemory = s.livesInMemory(type);
     if (inMemory) slots.argumentSlots[index] = slot;
     if (inMemory || place.kind === "byval") abi.wholeArguments.set(index, place);
+    if (place.kind === "byval" && namesSlot(s, legal, index)) abi.pointedSlots.set(index, slot);
   });
   s.prepareConvention(legal, args);
   return args;
+}
+
+/** Each access that names the slot is a byte longer than by a register with its address, which takes five bytes. */
+const mostShortAccesses = 4;
+
+function namesSlot({ mf, optimize }: FunctionSelection, { body }: LegalFunction, index: number): boolean {
+  if (mf.goal === "speed" || !optimize) return optimize;
+  let uses = 0;
+  for (const { insts } of body.blocks)
+    for (const { operands } of insts)
+      for (const value of operands) if (value.valueKind === "argument" && value.index === index) uses++;
+  return uses <= mostShortAccesses;
 }
 
 /** Asked for, or needed since exceptions pass. The attribute's value is 1 for tables that are exact at calls alone. */

@@ -5,21 +5,23 @@
  *     CFA-8   return address         CFA-8   return address          CFA-8   return address
  *             saved registers        CFA-16  rbp  ← rbp              CFA-16  rbp  ← rbp
  *             locals, spills                 locals, spills                  saved registers
- *     rsp →   most used slot                 saved registers                 alignment gap
- *             pushed arguments       rsp →   pushed arguments                locals, spills
- *                                                                    rsp →   (r15 when both)
+ *             most used slot                 saved registers                 alignment gap
+ *     rsp →   reserved arguments     rsp →   pushed arguments                locals, spills
+ *             pushed arguments                                       rsp →   (r15 when both)
  *
  * Leaf functions whose locals fit use the 128 bytes below rsp instead of moving it (System V ABI AMD64,
  * section 3.2.2). With a frame pointer the locals come before the saved registers, so that `leave` frees
  * both. Slots are placed by uses a byte, so that displacements of one byte (or none) reach the most used.
  * When optimising for size and rbp is free, the cheaper of the first two shapes is taken: an rbp-based
- * operand is one byte shorter. Where the function has a guard (attribute `ssp`), it lies above all other slots, below
+ * operand is one byte shorter. In the first shape arguments that are stored, not pushed, may have their room in the frame
+ * (`outgoing`), made once and not around each call: for speed, and for size where what the moves of rsp take is more than
+ * the slots' longer displacements. Where the function has a guard (attribute `ssp`), it lies above all other slots, below
  * it large arrays, small ones, other variables and spills, in this order: what overflows reaches the guard first.
  * O(slots log slots + instructions).
  * Breaks if: the allocator handed out rbp although `needsFramePointer` holds.
  */
 
-import { type MFunction, SlotRank } from "../../codegen/mir.js";
+import { type MFunction, type MInst, SlotRank } from "../../codegen/mir.js";
 import { hasRegister, type RegisterSet, withoutRegister, withRegister } from "../../codegen/register-set.js";
 import { UnsupportedError } from "../../ir/errors.js";
 import { X } from "../isa/ops.js";
@@ -42,6 +44,8 @@ export interface FrameLayout {
   /** Of each local and spill slot, relative to `base` (for rsp: as it is after the prologue). */
   readonly offsets: Int32Array;
   readonly redZone: boolean;
+  /** Bytes from rsp on for stored arguments of calls; 0: each call makes its room. */
+  readonly outgoing: number;
   /** Distance from rsp after the prologue to the CFA; meaningless when realigned. */
   readonly depth: number;
 }
@@ -180,6 +184,30 @@ export function frameCost(mf: MFunction, layout: FrameLayout): FrameCost {
   return { enter: enter + 5 * saves + moves, leave: leave + 3 * saves + moves };
 }
 
+/** Room that calls make for arguments they store. */
+interface StoredArguments {
+  /** The most that one of them makes. */
+  readonly room: number;
+  readonly calls: number;
+  /** Of making the room and taking it away, all of them together. */
+  readonly codeBytes: number;
+}
+
+function storedArguments(mf: MFunction): StoredArguments {
+  let room = 0;
+  let calls = 0;
+  let codeBytes = 0;
+  for (const { insts } of mf.blocks)
+    for (const { op, imm } of insts) {
+      if (op !== X.StackAlloc) continue;
+      const bytes = Number(imm);
+      room = Math.max(room, bytes);
+      calls++;
+      codeBytes += 2 * (bytes < 128 ? 4 : 7);
+    }
+  return { room, calls, codeBytes };
+}
+
 interface Facts {
   readonly uses: Int32Array;
   readonly order: readonly number[];
@@ -189,24 +217,24 @@ interface Facts {
   readonly redZoneAllowed: boolean;
 }
 
-function withoutFramePointer(mf: MFunction, facts: Facts, mask: RegisterSet): FrameLayout {
+function withoutFramePointer(mf: MFunction, facts: Facts, mask: RegisterSet, outgoing: number): FrameLayout {
   const saved = savedRegisters(mask);
   const above = 8 + 8 * saved.length;
-  const common = { framePointer: false, realign: 0, saved, savesBelow: false, base: RSP };
+  const common = { framePointer: false, realign: 0, saved, savesBelow: false, base: RSP, outgoing };
   if (facts.redZoneAllowed) {
     const { offsets, bytes } = pack(mf, facts.order, 0, -above, true);
     if (bytes <= redZoneBytes) return { ...common, localBytes: 0, offsets, redZone: bytes > 0, depth: above };
   }
   const align = facts.aligned ? stackAlign : Math.max(8, Math.min(facts.maxAlign, stackAlign));
-  const { offsets, bytes } = pack(mf, facts.order, 0, 0, false);
-  const localBytes = roundUp(above + bytes, align) - above;
+  const { offsets, bytes } = pack(mf, facts.order, outgoing, 0, false);
+  const localBytes = roundUp(above + outgoing + bytes, align) - above;
   return { ...common, localBytes, offsets, redZone: false, depth: above + localBytes };
 }
 
 function withFramePointer(mf: MFunction, facts: Facts, mask: RegisterSet): FrameLayout {
   const saved = savedRegisters(withoutRegister(mask, RBP));
   const saves = 8 * saved.length;
-  const common = { framePointer: true, realign: 0, saved, base: RBP };
+  const common = { framePointer: true, realign: 0, saved, base: RBP, outgoing: 0 };
   const savesFirst = mf.hasDynamicAlloca;
   if (facts.redZoneAllowed || savesFirst) {
     const { offsets, bytes } = pack(mf, facts.order, saves, 0, true);
@@ -241,31 +269,33 @@ function realigned(mf: MFunction, facts: Facts, mask: RegisterSet): FrameLayout 
     localBytes: roundUp(bytes, realign),
     offsets,
     redZone: false,
+    outgoing: 0,
     depth: 16 + 8 * saved.length,
   };
 }
 
 const isExit = (op: number): boolean => op === X.Ret || op === X.TailCall || op === X.TailCallIndirect;
 
+const movesStack = (op: X, imm: MInst["imm"]): boolean =>
+  op === X.Push || op === X.Pop || op === X.StackAlloc || (op === X.CallCleanup && Number(imm) > 0);
+
 /** Bytes of asynchronous tables about the stack pointer's moves in the body, if there is no frame pointer. */
-function bodyTableBytes(mf: MFunction): number {
-  let bytes = 0;
-  for (const { insts } of mf.blocks)
-    for (const { op, imm } of insts)
-      if (op === X.Push || op === X.Pop || (op === X.CallCleanup && Number(imm) > 0)) bytes += 3;
-  return bytes;
+function bodyTableBytes(mf: MFunction, stored: StoredArguments, outgoing: number): number {
+  let moves = outgoing > 0 ? -2 * stored.calls : 0;
+  for (const { insts } of mf.blocks) for (const { op, imm } of insts) if (movesStack(op, imm)) moves++;
+  return 3 * moves;
 }
 
-/** Estimated bytes of prologue, epilogues, unwind tables and slot operands. */
-function layoutCost(mf: MFunction, layout: FrameLayout, uses: Int32Array): number {
+/** Estimated bytes of prologue, epilogues, unwind tables, slot operands and of room for arguments. */
+function layoutCost(mf: MFunction, layout: FrameLayout, uses: Int32Array, stored: StoredArguments): number {
   let exits = 0;
   for (const { insts } of mf.blocks) if (insts.length > 0 && isExit(insts[insts.length - 1]!.op)) exits++;
   const { enter, leave } = frameCost(mf, layout);
-  let cost = enter;
+  let cost = enter + (layout.outgoing > 0 ? 0 : stored.codeBytes);
   if (mf.unwind === "async") {
     // Where it is long, one is shared, by jumps.
     cost += exits === 0 ? 0 : leave + (exits - 1) * Math.min(leave, 2);
-    if (!layout.framePointer) cost += bodyTableBytes(mf);
+    if (!layout.framePointer) cost += bodyTableBytes(mf, stored, layout.outgoing);
   } else cost += exits * leave;
   // Incoming slots lie above the CFA: 16 above rbp, `depth` above rsp.
   const cfa = layout.framePointer ? 16 : layout.depth;
@@ -276,6 +306,20 @@ function layoutCost(mf: MFunction, layout: FrameLayout, uses: Int32Array): numbe
     cost += uses[i]! * reachCost(layout.framePointer ? RBP : RSP, offset);
   }
   return cost;
+}
+
+/** The first of those that cost least. */
+function cheapest(layouts: readonly FrameLayout[], costOf: (layout: FrameLayout) => number): FrameLayout {
+  let best = layouts[0]!;
+  if (layouts.length === 1) return best;
+  let least = costOf(best);
+  for (const layout of layouts.slice(1)) {
+    const cost = costOf(layout);
+    if (cost >= least) continue;
+    best = layout;
+    least = cost;
+  }
+  return best;
 }
 
 /**
@@ -303,10 +347,12 @@ export function planFrame(
     return realigned(mf, facts, needsBasePointer(mf) ? withRegister(saved, R15) : saved);
   }
   if (needsFramePointer(mf)) return withFramePointer(mf, facts, saved);
-  const plain = withoutFramePointer(mf, facts, saved);
+  const stored = storedArguments(mf);
+  const layouts = [withoutFramePointer(mf, facts, saved, stored.room)];
   const forSize = mf.goal === "size" || mf.goal === "minsize";
-  if (!forSize || hasRegister(written, RBP) || hasRegister(saved, RBP)) return plain;
-  if (order.length === 0 && mf.unwind !== "async") return plain;
-  const framed = withFramePointer(mf, facts, saved);
-  return layoutCost(mf, framed, uses) < layoutCost(mf, plain, uses) ? framed : plain;
+  if (!forSize) return layouts[0]!;
+  if (stored.calls > 0) layouts.unshift(withoutFramePointer(mf, facts, saved, 0));
+  if (!hasRegister(written, RBP) && !hasRegister(saved, RBP) && (order.length > 0 || mf.unwind === "async"))
+    layouts.push(withFramePointer(mf, facts, saved));
+  return cheapest(layouts, (layout) => layoutCost(mf, layout, uses, stored));
 }

@@ -205,7 +205,7 @@ class FramePass {
           this.callSetup(out, insts, i);
           break;
         case X.StackAlloc:
-          this.grow(out, inst.imm as number, !this.flagsLiveAt(insts, i));
+          if (!this.hasRoom(insts, i)) this.grow(out, inst.imm as number, !this.flagsLiveAt(insts, i));
           break;
         case X.CallCleanup:
           this.callCleanup(out, inst, block);
@@ -348,13 +348,27 @@ class FramePass {
     return false;
   }
 
+  /** Whether what the call at or after `index` stores on the stack has its room in the frame. */
+  private hasRoom(insts: readonly MInst[], index: number): boolean {
+    if (this.layout.outgoing === 0) return false;
+    for (let i = index; i < insts.length; i++) {
+      const { op } = insts[i]!;
+      if (op === X.StackAlloc) return true;
+      if (op === X.Push || isCall(op)) return false;
+    }
+    return false;
+  }
+
   private callSetup(out: MInst[], insts: readonly MInst[], index: number): void {
+    if (this.hasRoom(insts, index)) return;
     const padding = !this.aligned ? 0 : this.paddingFor(this.adjust + (insts[index]!.imm as number));
     this.padding.push(padding);
     this.grow(out, padding, !this.flagsLiveAt(insts, index));
   }
 
   private callCleanup(out: MInst[], inst: MInst, block: MBlock): void {
+    // Its room is the frame's.
+    if (this.adjust === 0) return;
     const bytes = (inst.imm as number) + (this.padding.pop() ?? 0);
     // What the call clobbers and nothing defined since is free.
     let dead = noRegisters;
@@ -503,6 +517,7 @@ export function decideFrame(mf: MFunction, options: FrameRequest): X64FramePlan 
         saved: [],
         savesBelow: false,
         localBytes: 0,
+        outgoing: 0,
         base: RSP,
         depth: 8,
       }

@@ -63,6 +63,11 @@ function foldBase(s: Selector, mode: AddressMode): boolean {
   // Beside a symbol the base is a second index: there is no room for another symbol or slot.
   if (mode.symbol !== null && (base.valueKind !== "inst" || base.op !== Op.Add)) return false;
   if (isConstant(base)) return foldConstantBase(s, mode, base);
+  if (base.valueKind === "argument") {
+    mode.slot = s.abi.pointedSlots.get(base.index) ?? -1;
+    if (mode.slot >= 0) mode.base = null;
+    return false;
+  }
   if (base.valueKind !== "inst") return false;
   if (base.op === Op.Alloca && s.slots.slots[base.id]! >= 0) {
     mode.slot = s.slots.slots[base.id]!;
