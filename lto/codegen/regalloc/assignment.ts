@@ -27,6 +27,8 @@ import { Splitter } from "./split.js";
 /** Of a value in many parts only these many are asked for their place, and of many moves of a value only so many. */
 const neighbourLimit = 32;
 const moveLimit = 128;
+/** As many bundles at most make room for another one that gains more by their register than they do. */
+const exchangeLimit = 2;
 
 /**
  * The other ends of the moves of each virtual register v: entries [start[v], start[v + 1]) of the arrays, in the
@@ -493,15 +495,56 @@ export class Assignment {
     this.count(bundle, current, -1);
     const count = this.rank(bundle);
     this.count(bundle, current, 1);
+    let wanted = -1;
     for (let k = 0; k < count; k++) {
       const register = this.order[k]!;
-      if (register === current || this.price[register]! >= this.price[current]! - 1e-9) return false;
+      if (register === current || this.price[register]! >= this.price[current]! - 1e-9) break;
+      if (wanted < 0) wanted = register;
       if (!this.isFree(bundle, register)) continue;
       this.unassign(bundle);
       this.assign(bundle, register);
       return true;
     }
+    return wanted >= 0 && this.exchange(bundle, wanted);
+  }
+
+  /** What `bundle` costs in the register that it is in. */
+  private currentPrice(bundle: Bundle): number {
+    const { register } = bundle;
+    this.count(bundle, register, -1);
+    this.rank(bundle);
+    this.count(bundle, register, 1);
+    return this.price[register]!;
+  }
+
+  /**
+   * Moves `bundle` to a register whose occupants find other places, if all of them together cost less then.
+   * True if it did.
+   */
+  private exchange(bundle: Bundle, register: number): boolean {
+    const owners = this.ownersOf(bundle, register);
+    if (owners.length > exchangeLimit) return false;
+    const moved = [bundle, ...owners];
+    const before = this.totalPrice(moved);
+    const left = bundle.register;
+    for (const each of moved) this.unassign(each);
+    this.assign(bundle, register);
+    const stuck = owners.find((owner) => {
+      const place = this.firstFree(owner, this.rank(owner));
+      if (place >= 0) this.assign(owner, place);
+      return place < 0;
+    });
+    if (stuck === undefined && this.totalPrice(moved) < before - 1e-9) return true;
+    for (const each of moved) if (each.register >= 0) this.unassign(each);
+    this.assign(bundle, left);
+    for (const owner of owners) this.assign(owner, register);
     return false;
+  }
+
+  private totalPrice(bundles: readonly Bundle[]): number {
+    let sum = 0;
+    for (const bundle of bundles) sum += this.currentPrice(bundle);
+    return sum;
   }
 
   /**
