@@ -108,6 +108,17 @@ export class FunctionMarks {
     return vreg < 0 ? -1 : (this.roots?.[vreg] ?? vreg);
   }
 
+  /** Of the values that `isHalf` names no more than their low four bytes are kept: of wider ones nothing is known then. */
+  forgetHighHalves(isHalf: (value: number) => boolean): void {
+    const isLost = (part: OneValue): boolean => part.kind === "value" && part.bits > 32 && isHalf(part.value);
+    for (const [inst, marks] of this.before) {
+      const left = marks.map((mark) =>
+        mark.kind === "variable" && partsOf(mark.of).some(isLost) ? unknownMark(mark) : mark,
+      );
+      this.before.set(inst, left);
+    }
+  }
+
   put(inst: MInst, marks: readonly Mark[]): void {
     if (marks.length === 0) return;
     const there = this.before.get(inst);

@@ -28,6 +28,7 @@ import { writesFramePointer } from "./inline-asm.js";
 import { selectInst } from "./instructions.js";
 import { selectIntrinsic } from "./intrinsics.js";
 import { widenReferences } from "./large-code.js";
+import { narrowLowHalves } from "./low-halves.js";
 import { tailArguments, unsupportedConvention, unsupportedDefinition, unsupportedSaves } from "./refusals.js";
 import { callRoutine } from "./runtime-calls.js";
 import { Selector } from "./selector.js";
@@ -49,6 +50,7 @@ export function selectFunction(
 ): MFunction {
   const s = selectForTarget(target, legal, order, layout, goal, options, (input) => new X64Selection(input));
   if (options.codeModel === "large") widenReferences(s.mf, s.pic, s.thunkMark("calls"));
+  if (s.optimize) narrowLowHalves(s.mf);
   restrictRegisters(s.mf);
   return s.mf;
 }

@@ -1,10 +1,10 @@
 evaluate:
-	movq	%rdx, %rdi
+	movq	%rdx, %rax
 	xorl	%ecx, %ecx
 .LBB2_1:
-	movzbl	(%r14,%rcx), %eax
-	call	*operations(,%rax,8)
+	movzbl	(%r14,%rcx), %edx
 	movq	%rax, %rdi
+	call	*operations(,%rdx,8)
 	incq	%rcx
 	cmpq	%rbx, %rcx
 	jl	.LBB2_1

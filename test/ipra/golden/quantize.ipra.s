@@ -7,7 +7,7 @@ quantize:
 	jg	.LBB0_2
 	xorl	%ecx, %ecx
 .LBB0_15:
-	movq	%rcx, %rax
+	movl	%ecx, %eax
 	negl	%eax
 	testl	%ebx, %ebx
 	cmovnsl	%ecx, %eax
@@ -17,7 +17,7 @@ quantize:
 	cmpl	%eax, %ecx
 	jg	.LBB0_4
 	movl	$1, %ecx
-	movq	%rcx, %rax
+	movl	%ecx, %eax
 	negl	%eax
 	testl	%ebx, %ebx
 	cmovnsl	%ecx, %eax
@@ -27,7 +27,7 @@ quantize:
 	cmpl	%eax, %ecx
 	jg	.LBB0_6
 	movl	$2, %ecx
-	movq	%rcx, %rax
+	movl	%ecx, %eax
 	negl	%eax
 	testl	%ebx, %ebx
 	cmovnsl	%ecx, %eax

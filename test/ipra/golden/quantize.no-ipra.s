@@ -11,7 +11,7 @@ quantize:
 	jg	.LBB0_2
 	xorl	%ecx, %ecx
 .LBB0_15:
-	movq	%rcx, %rax
+	movl	%ecx, %eax
 	negl	%eax
 	testl	%ebp, %ebp
 	cmovnsl	%ecx, %eax
@@ -24,7 +24,7 @@ quantize:
 	cmpl	%eax, %ecx
 	jg	.LBB0_4
 	movl	$1, %ecx
-	movq	%rcx, %rax
+	movl	%ecx, %eax
 	negl	%eax
 	testl	%ebp, %ebp
 	cmovnsl	%ecx, %eax
@@ -37,7 +37,7 @@ quantize:
 	cmpl	%eax, %ecx
 	jg	.LBB0_6
 	movl	$2, %ecx
-	movq	%rcx, %rax
+	movl	%ecx, %eax
 	negl	%eax
 	testl	%ebp, %ebp
 	cmovnsl	%ecx, %eax
