@@ -175,6 +175,8 @@ export interface CallInfo {
    * nothing may come between them and the call. Set by the frame pass.
    */
   readonly pushed: number;
+  /** There are arguments at the stack pointer, in the frame's own room, which stays. Set by the frame pass. */
+  readonly hasStored: boolean;
 }
 
 /** Of a call of a routine that is no function of the program, returns, and does not unwind. */
@@ -187,6 +189,7 @@ export const routineCall: CallInfo = {
   unwind: null,
   noUnwind: true,
   pushed: 0,
+  hasStored: false,
 };
 
 /** What a landing pad catches: one clause of a `landingpad`. Types as they stand in the type table. */

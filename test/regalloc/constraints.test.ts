@@ -70,6 +70,7 @@ class Code {
       unwind: null,
       noUnwind: false,
       pushed: 0,
+      hasStored: false,
     };
     return inst;
   }
@@ -466,6 +467,7 @@ describe("partial preservation", () => {
       unwind: null,
       noUnwind: false,
       pushed: 0,
+      hasStored: false,
     };
     code.read(v);
     return { code, verify: (result) => expect(result.spillSlots).toBe(1) };

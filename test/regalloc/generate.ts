@@ -373,6 +373,7 @@ class Generator {
       unwind,
       noUnwind: false,
       pushed: 0,
+      hasStored: false,
     };
     const args = random.below(Math.min(4, shape.general) + 1);
     for (let r = 0; r < args; r++) {

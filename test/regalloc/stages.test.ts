@@ -69,6 +69,7 @@ class Builder {
       unwind: null,
       noUnwind: false,
       pushed: 0,
+      hasStored: false,
     };
     return inst;
   }
@@ -279,6 +280,7 @@ describe("choice of places", () => {
       unwind: null,
       noUnwind: false,
       pushed: 0,
+      hasStored: false,
     };
     b.use(block, first);
     const third = b.define(block);

@@ -76,6 +76,7 @@ class Code {
       unwind,
       noUnwind: false,
       pushed: 0,
+      hasStored: false,
     };
     const normal = this.fn.newBlock();
     this.inst(Op.Jump, [], []).targets = [normal];

@@ -117,6 +117,7 @@ function call(mf: MFunction, block: MBlock, random: Random): void {
     unwind: null,
     noUnwind: false,
     pushed: 0,
+    hasStored: false,
   };
   block.insts.push(inst);
   if (args > 0) pseudo(X.CallCleanup);

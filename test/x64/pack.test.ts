@@ -126,6 +126,7 @@ test("symbols and what calls, landing pads, tables and assembly say come back", 
         unwind: i === 2 ? blocks[1] : null,
         noUnwind: i !== 2,
         pushed: 8 * i,
+        hasStored: i === 1,
       }),
     );
     for (const extra of infos) {

@@ -99,6 +99,7 @@ function call(mf: MFunction, block: MBlock, noReturn = false): void {
     unwind: null,
     noUnwind: false,
     pushed: 0,
+    hasStored: false,
   };
   block.insts.push(inst);
 }

@@ -82,6 +82,7 @@ export function outlinedFunction(
     noUnwind: effect.noUnwind,
     noReturn: call?.noReturn ?? false,
     pushed: call?.pushed ?? 0,
+    hasStored: call?.hasStored ?? false,
   };
   return { mf, transfer };
 }

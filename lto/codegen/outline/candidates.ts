@@ -7,8 +7,8 @@
  *
  * In the first two the stack pointer is lower in F by the return address, so addresses on the stack change (and may
  * become longer), pushes and pops in S must be balanced, no push may be an argument of the call, nothing may address what
- * S has pushed, and no call but the last may be one of an outlined function that itself addresses the frame: it would
- * find it elsewhere. A call inside of S
+ * S has pushed, and no call but the last may be one that finds arguments in the frame, or of an outlined function that itself
+ * addresses the frame: it would find it elsewhere. A call inside of S
  * needs its alignment: where the callee counts on it, F lowers the stack pointer once more. A third form of S; call X is
  * none: the thunk is shorter and asks for nothing.
  *
@@ -100,6 +100,8 @@ interface CallFacts {
   readonly returns: boolean;
   /** Bytes of arguments and padding on the stack, which have to be pushed in the outlined function if it does. */
   readonly pushed: number;
+  /** It finds arguments at the stack pointer that nothing pushed. */
+  readonly hasStored: boolean;
   /** An outlined function that addresses the frame of its caller. */
   readonly isFramed: boolean;
   /** It needs the stack aligned. */
@@ -213,11 +215,13 @@ export class CandidateFinder {
       const isCall = extra?.kind === "call";
       const returns = isCall && !extra.noReturn;
       const pushed = isCall ? extra.pushed : 0;
+      const hasStored = isCall && extra.hasStored;
       const noUnwind = isCall && extra.noUnwind;
       const isFramed = this.program.framed.has(calleeName(inst));
       facts = this.calls[symbol] = {
         returns,
         pushed,
+        hasStored,
         isFramed,
         isAligned: this.program.aligned(inst),
         noUnwind,
@@ -236,8 +240,8 @@ export class CandidateFinder {
 
   /** @param depth pushes before the call that are not popped */
   private mayStandInside(symbol: number, depth: number): boolean {
-    const { returns, pushed, isFramed } = this.callFacts(symbol);
-    return returns && !isFramed && pushed <= depth * this.target.outlining.pushBytes;
+    const { returns, pushed, hasStored, isFramed } = this.callFacts(symbol);
+    return returns && !hasStored && !isFramed && pushed <= depth * this.target.outlining.pushBytes;
   }
 
   private make(

@@ -251,7 +251,7 @@ class PackedChecker {
   }
 
   private call(): void {
-    const flags = this.below(this.word(), 32, "flags of a call");
+    const flags = this.below(this.word(), 64, "flags of a call");
     const set = this.word();
     if (set >= 0) {
       this.below(set, this.limits.sets, "set of callees");

@@ -283,7 +283,8 @@ class Packer {
         (call.returnsTwice ? 2 : 0) |
         (call.noUnwind ? 4 : 0) |
         (callee !== null ? 8 : 0) |
-        (unwind !== null ? 16 : 0),
+        (unwind !== null ? 16 : 0) |
+        (call.hasStored ? 32 : 0),
     );
     if (this.places !== null && call.calleeSet >= 0) this.places.sets.push(this.out.length);
     this.out.word(this.symbols.packedSet(call.calleeSet));

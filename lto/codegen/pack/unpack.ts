@@ -321,6 +321,7 @@ class Unpacker {
       unwind: (flags & 16) !== 0 ? this.block() : null,
       noUnwind: (flags & 4) !== 0,
       pushed,
+      hasStored: (flags & 32) !== 0,
     };
   }
 

@@ -11,6 +11,7 @@
  * (`web-ranges.ts`).
  */
 import { isVirtualCopy } from "../liveness.js";
+import { CopyOp, type MFunction, type MInst } from "../mir.js";
 import { type Bundle, type LiveRange, singletonBundles } from "./bundle.js";
 import type { AllocationProblem } from "./problem.js";
 import { WebRanges } from "./web-ranges.js";
@@ -33,6 +34,14 @@ export interface Coalescing {
 
 export type Coalescer = (problem: AllocationProblem) => Coalescing;
 
+/** A copy to a wider name, which stays an instruction: in one register it may turn out to do nothing. */
+function widens(fn: MFunction, { op, defs, uses }: MInst): boolean {
+  if (op !== CopyOp || defs.length !== 1 || uses.length !== 1) return false;
+  const to = defs[0]!.vreg;
+  const from = uses[0]!.vreg;
+  return to >= 0 && from >= 0 && fn.vregs[to]!.size > fn.vregs[from]!.size;
+}
+
 /** All affinities of the function in the order in which they should be tried. */
 export function collectAffinities(problem: AllocationProblem): Affinity[] {
   const { fn, liveness, policy } = problem;
@@ -40,7 +49,7 @@ export function collectAffinities(problem: AllocationProblem): Affinity[] {
   for (const block of fn.blocks) {
     const weight = policy.weight(block);
     for (const inst of block.insts) {
-      if (isVirtualCopy(fn, inst)) {
+      if (isVirtualCopy(fn, inst) || widens(fn, inst)) {
         list.push({ a: inst.defs[0]!.vreg, b: inst.uses[0]!.vreg, rank: 1, weight });
         continue;
       }

@@ -59,6 +59,7 @@ export function callInfo(s: FunctionSelection, call: CallInst): CallInfo {
     // What leaves a function that says it never unwinds is undefined.
     noUnwind: s.abi.nounwind || own.has("nounwind") || (declared?.has("nounwind") ?? false),
     pushed: 0,
+    hasStored: false,
   };
 }
 
@@ -74,6 +75,7 @@ export function tailCallInfo(call: CallInst): CallInfo {
     unwind: null,
     noUnwind: false,
     pushed: 0,
+    hasStored: false,
   };
 }
 

@@ -99,6 +99,8 @@ export function reliesOnAlignment(mf: MFunction): boolean {
 class FramePass {
   /** Bytes pushed since the prologue at the current instruction. */
   private adjust = 0;
+  /** The next call finds arguments in the frame's room for them. */
+  private hasStored = false;
   /** Padding made by each open CallSetup, innermost last. */
   private readonly padding: number[] = [];
   /** Bytes pushed at the entry of each block, by id; -1 while unknown. */
@@ -205,7 +207,8 @@ class FramePass {
           this.callSetup(out, insts, i);
           break;
         case X.StackAlloc:
-          if (!this.hasRoom(insts, i)) this.grow(out, inst.imm as number, !this.flagsLiveAt(insts, i));
+          if (this.hasRoom(insts, i)) this.hasStored = true;
+          else this.grow(out, inst.imm as number, !this.flagsLiveAt(insts, i));
           break;
         case X.CallCleanup:
           this.callCleanup(out, inst, block);
@@ -232,8 +235,7 @@ class FramePass {
           out.push(inst);
           break;
         default:
-          if (inst.extra !== null && inst.extra.kind === "call" && inst.extra.pushed !== this.adjust)
-            inst.extra = { ...inst.extra, pushed: this.adjust };
+          if (inst.extra?.kind === "call") inst.extra = this.withArguments(inst.extra);
           out.push(inst);
       }
     }
@@ -364,6 +366,13 @@ class FramePass {
     const padding = !this.aligned ? 0 : this.paddingFor(this.adjust + (insts[index]!.imm as number));
     this.padding.push(padding);
     this.grow(out, padding, !this.flagsLiveAt(insts, index));
+  }
+
+  /** What the call's arguments take of the stack. */
+  private withArguments(call: CallInfo): CallInfo {
+    const { adjust: pushed, hasStored } = this;
+    this.hasStored = false;
+    return call.pushed === pushed && call.hasStored === hasStored ? call : { ...call, pushed, hasStored };
   }
 
   private callCleanup(out: MInst[], inst: MInst, block: MBlock): void {
