@@ -97,8 +97,15 @@ export interface Target {
    * @param redZone memory below the stack pointer is in use
    * @param preserved registers that callers rely on although the convention does not preserve them
    * @param use which rules are wanted; is told of each application
+   * @param timeIn bytes that an instruction in a block is worth which is executed less (late/block-time.ts)
    */
-  peepholes(mf: MFunction, redZone: boolean, preserved: RegisterSet, use: RuleUse): void;
+  peepholes(
+    mf: MFunction,
+    redZone: boolean,
+    preserved: RegisterSet,
+    use: RuleUse,
+    timeIn: (block: MBlock) => number,
+  ): void;
   /** The rules of the peepholes. */
   readonly rules: readonly MachineRuleInfo[];
   /**

@@ -1,7 +1,7 @@
 /** What time is worth in the blocks of a machine function for size, and what the allocator makes of it. */
 import { expect, it } from "vitest";
+import { blockTimes } from "../../lto/codegen/late/block-time.js";
 import { type MBlock, MFunction, MInst } from "../../lto/codegen/mir.js";
-import { blockTimes } from "../../lto/codegen/regalloc/block-time.js";
 import { sizePolicy } from "../../lto/codegen/regalloc/spill-cost.js";
 import type { GlobalValue } from "../../lto/ir/module.js";
 import { mockMachine, mockTarget, Op } from "./mock-target.js";

@@ -17,7 +17,7 @@ export interface RunOptions {
 }
 
 const useOf = (mf: MFunction, skipRule: readonly string[]): RuleUse =>
-  new RuleUse(rules, { skipRule, ruleBisectLimit: null }, mf.name);
+  new RuleUse(rules, { skipRule, ruleBisectLimit: null, sizeTime: 0 }, mf.name);
 
 /** All of them. @returns what each did, by its place in the list of rules */
 export function runRules(mf: MFunction, { redZone, preserved, skipped }: RunOptions = {}): RuleUse {
@@ -29,6 +29,6 @@ export function runRules(mf: MFunction, { redZone, preserved, skipped }: RunOpti
 /** Those across edges alone. */
 export function runRulesOfEdges(mf: MFunction, skipped: readonly string[] = []): void {
   const engine = new Engine();
-  engine.begin(mf, false, useOf(mf, skipped));
+  engine.begin(mf, false, useOf(mf, skipped), () => 0);
   runEdgeRules(mf, noRegisters, postLiveness(mf, noRegisters), engine, ruleTables(skipped));
 }

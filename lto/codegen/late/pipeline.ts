@@ -11,6 +11,7 @@ import { follow, snapshot } from "../debug/marks.js";
 import type { MFunction } from "../mir.js";
 import { minus, union } from "../register-set.js";
 import type { FramePlan, FrameRequest } from "../target.js";
+import { blockTimes } from "./block-time.js";
 import { simplifyControlFlow } from "./cfg.js";
 import { insertCfi } from "./cfi.js";
 import { narrowJumpTables } from "./jump-tables.js";
@@ -87,6 +88,7 @@ export const framePasses: readonly MachinePass<FrameChoice>[] = [
         plan.redZone,
         minus(mf.target.registers.all, union(request.written, request.scratch)),
         rules,
+        blockTimes(mf, mf.goal === "minsize" ? rules.settings.sizeTime : 0),
       ),
   },
   {

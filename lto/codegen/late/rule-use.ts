@@ -22,18 +22,21 @@ export interface RuleSettings {
   readonly skipRule: readonly string[];
   /** How many applications there are in a function; -1: all, and they are listed; null: all. */
   readonly ruleBisectLimit: number | null;
+  /** What time is worth in functions for size (analysis/heat.ts); 0: nothing. */
+  readonly sizeTime: number;
 }
 
-export const allRules: RuleSettings = { skipRule: [], ruleBisectLimit: null };
+export const allRules: RuleSettings = { skipRule: [], ruleBisectLimit: null, sizeTime: 0 };
 
 /** What options say of the rules in a function. */
 export function ruleSettings(
   { skipRule, ruleBisectLimit, filterFunction }: PassOptions,
   fn: string,
+  sizeTime: number,
 ): RuleSettings {
   return filterFunction === null || filterFunction === fn
-    ? { skipRule, ruleBisectLimit }
-    : { skipRule, ruleBisectLimit: null };
+    ? { skipRule, ruleBisectLimit, sizeTime }
+    : { skipRule, ruleBisectLimit: null, sizeTime };
 }
 
 export class RuleUse {

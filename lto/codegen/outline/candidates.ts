@@ -108,6 +108,8 @@ interface CallFacts {
   readonly isAligned: boolean;
   /** No exception comes from it. */
   readonly noUnwind: boolean;
+  /** It goes through a pointer. */
+  readonly isIndirect: boolean;
 }
 
 /** Name of the outlined function that a call enters; "" for other instructions. */
@@ -119,6 +121,12 @@ const moreExecuted: Readonly<Record<OutlineForm, number>> = { call: 2, thunk: 1,
 
 /** What moves the stack pointer for calls inside, and back. */
 const executedByPadding = 2;
+
+/**
+ * Instructions that a call through a pointer counts for which several places share: what it is predicted by is where it was
+ * called before, and that is no longer this place alone.
+ */
+const lostPrediction = 8;
 
 const isTransfer = (kind: Outlining): boolean => kind === Outlining.Call || kind === Outlining.Exit;
 
@@ -225,6 +233,7 @@ export class CandidateFinder {
         isFramed,
         isAligned: this.program.aligned(inst),
         noUnwind,
+        isIndirect: isCall && inst.symbol === null,
       };
     }
     return facts;
@@ -265,7 +274,8 @@ export class CandidateFinder {
     }
     const symbols = sequence.symbols.subarray(first, first + length);
     const padded = form !== "jump" && hasCall && this.needsPadding(symbols, form);
-    const executed = moreExecuted[form] + (padded ? executedByPadding : 0);
+    const executed =
+      moreExecuted[form] + (padded ? executedByPadding : 0) + lostPrediction * this.indirectCalls(symbols);
     starts = this.worthTime(starts, bytes + rows, executed);
     if (starts.length < 2) return;
     // The function has at least the code of one place.
@@ -289,6 +299,12 @@ export class CandidateFinder {
       bodyBytes += own;
     }
     out.push({ length, starts, form, symbols, bytes, rows, bodyBytes, padded, bodyRows });
+  }
+
+  private indirectCalls(symbols: Int32Array): number {
+    let count = 0;
+    for (const symbol of symbols) if (this.callFacts(symbol).isIndirect) count++;
+    return count;
   }
 
   /** Whether a call inside is one that counts on the alignment of the stack. */

@@ -437,7 +437,7 @@ export class FunctionCompiler {
         shrinkWrap: this.options.shrinkWrap,
         runner,
         wanted: wantedLateSteps(runner, machine.name, this.firstLateRun(number)),
-        rules: ruleSettings(this.options.passes, machine.name),
+        rules: ruleSettings(this.options.passes, machine.name, this.options.sizeTime),
         ...(frequencies === undefined ? {} : { frequencies }),
       },
     );

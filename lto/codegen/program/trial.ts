@@ -229,14 +229,14 @@ export class TrialCodegen implements TrialCode {
       : intersect(allocation.written, registers.callClobbers);
     if (!isMeasurable)
       return { revision: 0, bytes: null, size: null, clobbers: registers.callClobbers, aligned: true };
-    const { shrinkWrap, passes } = this.job.options;
+    const { shrinkWrap, passes, sizeTime } = this.job.options;
     const scratch = clobbers;
     completeFunction(machine, allocation, {
       symbols: this.currentSymbols(),
       scratch,
       alignedCall,
       shrinkWrap,
-      rules: { skipRule: passes.skipRule, ruleBisectLimit: null },
+      rules: { skipRule: passes.skipRule, ruleBisectLimit: null, sizeTime },
     });
     const size = laidOutSizes(machine);
     const bytes =

@@ -20,9 +20,9 @@
  * All take n log n time.
  */
 import { marksAfterAllocation, marksBeforeAllocation } from "../debug/allocation.js";
+import { blockTimes } from "../late/block-time.js";
 import type { MFunction } from "../mir.js";
 import type { AllocationResult, TargetRegisters } from "../target.js";
-import { blockTimes } from "./block-time.js";
 import { checkAllocation, snapshotForCheck } from "./checker.js";
 import { type Coalescer, type Coalescing, coalesceByIntervals, coalesceNothing } from "./coalesce.js";
 import { coalesceByValues } from "./coalesce-values.js";

@@ -36,6 +36,9 @@ export class Engine {
   private use!: RuleUse;
   private isAsync = false;
   private isSpeed = false;
+  private timeIn: (block: MBlock) => number = () => 0;
+  /** In the block at work. */
+  private time = 0;
   /** Bits of `Needs` that hold in the whole function. */
   private holds = 0;
   /** By index: what the second of two instructions is that take one's place. */
@@ -47,8 +50,10 @@ export class Engine {
   /**
    * @param pushes something may be pushed and popped again
    * @param use which rules are wanted
+   * @param timeIn bytes that an instruction in a block is worth which is executed less
    */
-  begin(mf: MFunction, pushes: boolean, use: RuleUse): void {
+  begin(mf: MFunction, pushes: boolean, use: RuleUse, timeIn: (block: MBlock) => number): void {
+    this.timeIn = timeIn;
     const { match } = this;
     this.use = use;
     match.minsize = mf.goal === "minsize";
@@ -73,6 +78,9 @@ export class Engine {
       case Gain.Shorter:
         if (after >= before) return false;
         break;
+      case Gain.ShorterSlower:
+        if (after >= before || before - after < this.time) return false;
+        break;
       case Gain.NotLonger:
         if (after > before) return false;
         break;
@@ -87,8 +95,10 @@ export class Engine {
 
   // Forwards.
 
-  forward({ insts }: MBlock, flagsOut: boolean, { forward }: RuleTables): void {
+  forward(block: MBlock, flagsOut: boolean, { forward }: RuleTables): void {
     const { match } = this;
+    const { insts } = block;
+    this.time = this.timeIn(block);
     const { facts, shortPushes } = match;
     facts.reset();
     match.insts = insts;
@@ -141,6 +151,7 @@ export class Engine {
     const { match, seconds } = this;
     const { before } = match;
     const { insts } = block;
+    this.time = this.timeIn(block);
     const { backward, indexed } = tables;
     match.insts = insts;
     before.length = 0;

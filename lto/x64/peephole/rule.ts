@@ -14,6 +14,8 @@ import type { Match } from "./match.js";
 export const enum Gain {
   /** It has fewer bytes, those of asynchronous unwind tables included. */
   Shorter,
+  /** The same, where it saves at least what the time of one more instruction is worth: it takes so much longer. */
+  ShorterSlower,
   /** It has no more bytes, and is the form that further rules know, or has no REX prefix unless registers ask for one. */
   NotLonger,
   /** In functions for speed, however long: it takes work off a path that runs more often. */

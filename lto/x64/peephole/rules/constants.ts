@@ -173,7 +173,7 @@ const constantByPush: Rule = {
   opcodes: [X.Mov],
   needs: Needs.Immediate | Needs.NoMemory | Needs.Minsize | Needs.Pushes,
   window: 0,
-  gain: Gain.Shorter,
+  gain: Gain.ShorterSlower,
   apply(m) {
     const { inst } = m;
     if (inst.size < 4) return;
@@ -209,7 +209,7 @@ const oneByIncrement: Rule = {
   opcodes: [X.Mov],
   needs: flagsNeeds,
   window: 0,
-  gain: Gain.Shorter,
+  gain: Gain.ShorterSlower,
   apply(m) {
     if (!hasForm(m, "increment")) return;
     const to = m.inst.defs[0]!.loc;
@@ -225,7 +225,7 @@ const byteOverZero: Rule = {
   opcodes: [X.Mov],
   needs: flagsNeeds,
   window: 0,
-  gain: Gain.Shorter,
+  gain: Gain.ShorterSlower,
   apply(m) {
     if (!hasForm(m, "byte")) return;
     const to = m.inst.defs[0]!.loc;
@@ -240,7 +240,7 @@ const storeByMask: Rule = {
   opcodes: [X.MovM],
   needs: Needs.Immediate | Needs.Minsize | Needs.DeadFlags,
   window: 0,
-  gain: Gain.Shorter,
+  gain: Gain.ShorterSlower,
   apply(m) {
     const { inst } = m;
     if (inst.marks !== AccessMark.Plain || inst.size === 1) return;

@@ -105,7 +105,7 @@ const copyByExchange: Rule = {
   opcodes: [X.Copy],
   needs: Needs.Minsize,
   window: 0,
-  gain: Gain.Shorter,
+  gain: Gain.ShorterSlower,
   apply(m) {
     const { inst } = m;
     const to = inst.defs[0]!.loc;
@@ -125,7 +125,7 @@ const copyByPush: Rule = {
   opcodes: [X.Copy],
   needs: Needs.Minsize | Needs.Pushes,
   window: 0,
-  gain: Gain.Shorter,
+  gain: Gain.ShorterSlower,
   apply(m) {
     const to = m.inst.defs[0]!.loc;
     const from = m.inst.uses[0]!.loc;

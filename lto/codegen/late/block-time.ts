@@ -7,8 +7,8 @@
  */
 import { timeBytes } from "../../analysis/heat.js";
 import { callWork, loopShares } from "../../analysis/loop-shares.js";
-import { shapeOf } from "../late/block-frequency.js";
 import type { MBlock, MFunction } from "../mir.js";
+import { shapeOf } from "./block-frequency.js";
 
 /** Bytes that an instruction in each block is worth which is executed less. */
 export function blockTimes(fn: MFunction, sizeTime: number): (block: MBlock) => number {
