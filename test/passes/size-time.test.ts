@@ -166,6 +166,41 @@ describe("in loops", () => {
     expect(await records(80)).toMatch(made);
   });
 
+  it("forms that are shorter and slower are not taken", async () => {
+    const ir = nested("main", '  call void asm sideeffect "nop", "{ecx}"(i32 5)\n  %t = xor i32 %j, 3');
+    expect(mainOf(await assembly(ir, "--size-time=0"))).toMatch(/pushq\t\$5\n\tpopq\t%rcx/);
+    expect(mainOf(await assembly(ir))).toMatch(/movl\t\$5, %ecx/);
+  });
+
+  it("a call through a pointer that places would share counts for more than the jump to it", async () => {
+    const rest = (of: number): string =>
+      Array.from({ length: 20 }, (_, k) => `  store volatile i32 ${100 * of + k + 1000}, ptr %p\n`).join("");
+    const of = (callee: string): string =>
+      ["main", "f", "g"]
+        .map((name, i) =>
+          nested(
+            name,
+            `  %q = getelementptr i32, ptr %p, i32 %j
+  %v${i} = load ptr, ptr %q
+  call void ${callee.replace("%v", `%v${i}`)}(ptr %q, i32 77, i32 99)
+  %t = xor i32 %j, ${i}
+${rest(i)}`,
+          ),
+        )
+        .join("");
+    const isShared = async (callee: string, ...options: string[]): Promise<boolean> =>
+      /\n\tjmp\t(?:ext|\*)/.test(
+        await assembly(
+          `declare void @ext(ptr, i32, i32)\n${of(callee)}`,
+          "--skip-pass=icf,merge-similar-functions,ir-outline",
+          ...options,
+        ),
+      );
+    expect(await isShared("@ext")).toBe(true);
+    expect(await isShared("%v", "--size-time=0")).toBe(true);
+    expect(await isShared("%v")).toBe(false);
+  });
+
   it("repeated code stays where it is", async () => {
     const code = `  %a = mul i32 %j, %u
   %b = xor i32 %a, 12345
