@@ -56,7 +56,8 @@ function sameExtra(a: MExtra | null, b: MExtra | null): boolean {
       a.returnsTwice === b.returnsTwice &&
       a.unwind === b.unwind &&
       a.noUnwind === b.noUnwind &&
-      a.pushed === b.pushed
+      a.pushed === b.pushed &&
+      a.hasStored === b.hasStored
     );
   if (a.kind === "number" && b.kind === "number") return a.value === b.value;
   if (a.kind === "unwind" && b.kind === "unwind")

@@ -78,6 +78,18 @@ const cases: Record<string, { readonly body: string; readonly has?: RegExp; read
   %r = and i64 %s, 255
   ret i64 %r`,
   },
+  assembly: {
+    // An address in assembly is read whole, as any other.
+    body: `%i = and i64 %a, 7
+  %j = sub i64 %i, 8
+  %k = mul i64 %j, 12
+  %q = getelementptr i8, ptr getelementptr (i8, ptr @words, i64 96), i64 %k
+  call void asm sideeffect "incl $0", "=*m,*m,~{flags}"(ptr elementtype(i32) %q, ptr elementtype(i32) %q)
+  %v = load i32, ptr @words
+  %r = zext i32 %v to i64
+  ret i64 %r`,
+    not: /imull|leal/,
+  },
   loop: {
     body: ` br label %head
 head:
@@ -110,6 +122,7 @@ const pairs = values.flatMap((a) => values.map((b) => [a, b] as const));
 
 const program = `target triple = "x86_64-unknown-linux-gnu"
 @table = internal global [8 x i64] [i64 1, i64 -1, i64 4294967297, i64 -4294967296, i64 3, i64 5, i64 7, i64 -9]
+@words = internal global [64 x i32] zeroinitializer
 @format = private constant [6 x i8] c"%llx\\0A\\00"
 declare i32 @printf(ptr, ...)
 declare { i64, i1 } @llvm.uadd.with.overflow.i64(i64, i64)

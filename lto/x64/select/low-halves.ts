@@ -10,7 +10,14 @@
  * positive constant do not); accesses keep their width; debug records do not speak of a register that has its low half alone.
  * Linear in the function.
  */
-import type { MBlock, MFunction, MInst, VReg } from "../../codegen/mir.js";
+import {
+  forEachUse,
+  type MBlock,
+  type MFunction,
+  type MInst,
+  type RegOperand,
+  type VReg,
+} from "../../codegen/mir.js";
 import { killsFlags } from "../isa/effects.js";
 import { argumentSize, opFormat, readsFlags, writesFlags } from "../isa/op-info.js";
 import { Format, X } from "../isa/ops.js";
@@ -26,7 +33,8 @@ export function narrowLowHalves(mf: MFunction): void {
 const isPositive = (imm: MInst["imm"]): boolean => imm !== null && imm >= 0 && imm <= 0x7fffffff;
 
 /** Has no bits from 31 on, whatever its other operand is. */
-const isMask = ({ op, imm, mem }: MInst): boolean => op === X.And && mem === null && isPositive(imm);
+const isMask = ({ op, imm, symbol, mem }: MInst): boolean =>
+  op === X.And && mem === null && symbol === null && isPositive(imm);
 
 /** To eight bytes from four. */
 const isZeroExtension = ({ op, size, mem, uses }: MInst): boolean =>
@@ -133,10 +141,11 @@ class Narrowing {
     this.work.push(vreg);
   }
 
-  private needOperands({ uses, mem }: MInst): void {
-    for (const { vreg } of uses) this.need(vreg);
-    this.needAddress(mem);
+  /** All that it names, memory operands of inline assembly included. */
+  private needOperands(inst: MInst): void {
+    forEachUse(inst, this.needOperand);
   }
+  private readonly needOperand = ({ vreg }: RegOperand): void => this.need(vreg);
 
   private needAddress(mem: MInst["mem"]): void {
     if (mem === null) return;
