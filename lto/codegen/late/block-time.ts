@@ -15,6 +15,7 @@ export function blockTimes(fn: MFunction, sizeTime: number): (block: MBlock) => 
   const { blocks } = fn;
   if (sizeTime === 0) return () => 0;
   const { nest } = shapeOf(fn);
+  if (nest.header.every((header) => header < 0)) return () => 0;
   const frequencies = Float64Array.from(blocks, ({ frequency }) => frequency);
   const work = Float64Array.from(blocks, ({ insts }) => {
     let sum = 0;

@@ -445,9 +445,7 @@ export class Assignment {
     for (const bundle of this.allBundles()) {
       const { register } = bundle;
       if (register < 0 || bundle.level >= SplitLevel.Cluster || !this.mayPreferMemory(bundle)) continue;
-      this.count(bundle, register, -1);
-      this.rank(bundle);
-      this.count(bundle, register, 1);
+      this.rankAsVacated(bundle);
       if (!this.prefersMemory(bundle, register)) continue;
       this.unassign(bundle);
       this.split(bundle);
@@ -491,10 +489,7 @@ export class Assignment {
 
   private moveCheaper(bundle: Bundle): boolean {
     const current = bundle.register;
-    // Price the current register as if it were vacated.
-    this.count(bundle, current, -1);
-    const count = this.rank(bundle);
-    this.count(bundle, current, 1);
+    const count = this.rankAsVacated(bundle);
     let wanted = -1;
     for (let k = 0; k < count; k++) {
       const register = this.order[k]!;
@@ -508,13 +503,19 @@ export class Assignment {
     return wanted >= 0 && this.exchange(bundle, wanted);
   }
 
-  /** What `bundle` costs in the register that it is in. */
-  private currentPrice(bundle: Bundle): number {
+  /** `rank`, with the register that the bundle is in priced as if it were vacated. */
+  private rankAsVacated(bundle: Bundle): number {
     const { register } = bundle;
     this.count(bundle, register, -1);
-    this.rank(bundle);
+    const count = this.rank(bundle);
     this.count(bundle, register, 1);
-    return this.price[register]!;
+    return count;
+  }
+
+  /** What `bundle` costs in the register that it is in. */
+  private currentPrice(bundle: Bundle): number {
+    this.rankAsVacated(bundle);
+    return this.price[bundle.register]!;
   }
 
   /**

@@ -184,28 +184,18 @@ export function frameCost(mf: MFunction, layout: FrameLayout): FrameCost {
   return { enter: enter + 5 * saves + moves, leave: leave + 3 * saves + moves };
 }
 
-/** Room that calls make for arguments they store. */
-interface StoredArguments {
-  /** The most that one of them makes. */
-  readonly room: number;
-  readonly calls: number;
-  /** Of making the room and taking it away, all of them together. */
-  readonly codeBytes: number;
+/** Bytes of room that each call makes which stores arguments. */
+function storedArguments(mf: MFunction): number[] {
+  const rooms: number[] = [];
+  for (const { insts } of mf.blocks)
+    for (const { op, imm } of insts) if (op === X.StackAlloc) rooms.push(Number(imm));
+  return rooms;
 }
 
-function storedArguments(mf: MFunction): StoredArguments {
-  let room = 0;
-  let calls = 0;
-  let codeBytes = 0;
-  for (const { insts } of mf.blocks)
-    for (const { op, imm } of insts) {
-      if (op !== X.StackAlloc) continue;
-      const bytes = Number(imm);
-      room = Math.max(room, bytes);
-      calls++;
-      codeBytes += 2 * (bytes < 128 ? 4 : 7);
-    }
-  return { room, calls, codeBytes };
+/** Bytes of making that room and taking it away around each call. */
+function roomCost(mf: MFunction, layout: FrameLayout, rooms: readonly number[]): number {
+  const limit = pushLimit(mf, layout);
+  return rooms.reduce((sum, room) => sum + 2 * adjustCost(room, limit), 0);
 }
 
 interface Facts {
@@ -280,22 +270,22 @@ const movesStack = (op: X, imm: MInst["imm"]): boolean =>
   op === X.Push || op === X.Pop || op === X.StackAlloc || (op === X.CallCleanup && Number(imm) > 0);
 
 /** Bytes of asynchronous tables about the stack pointer's moves in the body, if there is no frame pointer. */
-function bodyTableBytes(mf: MFunction, stored: StoredArguments, outgoing: number): number {
-  let moves = outgoing > 0 ? -2 * stored.calls : 0;
+function bodyTableBytes(mf: MFunction, { outgoing }: FrameLayout, rooms: readonly number[]): number {
+  let moves = outgoing > 0 ? -2 * rooms.length : 0;
   for (const { insts } of mf.blocks) for (const { op, imm } of insts) if (movesStack(op, imm)) moves++;
   return 3 * moves;
 }
 
 /** Estimated bytes of prologue, epilogues, unwind tables, slot operands and of room for arguments. */
-function layoutCost(mf: MFunction, layout: FrameLayout, uses: Int32Array, stored: StoredArguments): number {
+function layoutCost(mf: MFunction, layout: FrameLayout, uses: Int32Array, rooms: readonly number[]): number {
   let exits = 0;
   for (const { insts } of mf.blocks) if (insts.length > 0 && isExit(insts[insts.length - 1]!.op)) exits++;
   const { enter, leave } = frameCost(mf, layout);
-  let cost = enter + (layout.outgoing > 0 ? 0 : stored.codeBytes);
+  let cost = enter + (layout.outgoing > 0 ? 0 : roomCost(mf, layout, rooms));
   if (mf.unwind === "async") {
     // Where it is long, one is shared, by jumps.
     cost += exits === 0 ? 0 : leave + (exits - 1) * Math.min(leave, 2);
-    if (!layout.framePointer) cost += bodyTableBytes(mf, stored, layout.outgoing);
+    if (!layout.framePointer) cost += bodyTableBytes(mf, layout, rooms);
   } else cost += exits * leave;
   // Incoming slots lie above the CFA: 16 above rbp, `depth` above rsp.
   const cfa = layout.framePointer ? 16 : layout.depth;
@@ -347,12 +337,13 @@ export function planFrame(
     return realigned(mf, facts, needsBasePointer(mf) ? withRegister(saved, R15) : saved);
   }
   if (needsFramePointer(mf)) return withFramePointer(mf, facts, saved);
-  const stored = storedArguments(mf);
-  const layouts = [withoutFramePointer(mf, facts, saved, stored.room)];
+  const rooms = calls ? storedArguments(mf) : [];
+  const room = rooms.reduce((most, bytes) => Math.max(most, bytes), 0);
+  const layouts = [withoutFramePointer(mf, facts, saved, room)];
   const forSize = mf.goal === "size" || mf.goal === "minsize";
   if (!forSize) return layouts[0]!;
-  if (stored.calls > 0) layouts.unshift(withoutFramePointer(mf, facts, saved, 0));
+  if (rooms.length > 0) layouts.unshift(withoutFramePointer(mf, facts, saved, 0));
   if (!hasRegister(written, RBP) && !hasRegister(saved, RBP) && (order.length > 0 || mf.unwind === "async"))
     layouts.push(withFramePointer(mf, facts, saved));
-  return cheapest(layouts, (layout) => layoutCost(mf, layout, uses, stored));
+  return cheapest(layouts, (layout) => layoutCost(mf, layout, uses, rooms));
 }

@@ -207,7 +207,7 @@ class FramePass {
           this.callSetup(out, insts, i);
           break;
         case X.StackAlloc:
-          if (this.hasRoom(insts, i)) this.hasStored = true;
+          if (this.layout.outgoing > 0) this.hasStored = true;
           else this.grow(out, inst.imm as number, !this.flagsLiveAt(insts, i));
           break;
         case X.CallCleanup:
@@ -350,7 +350,7 @@ class FramePass {
     return false;
   }
 
-  /** Whether what the call at or after `index` stores on the stack has its room in the frame. */
+  /** Whether the call after `index` stores its arguments on the stack, and in the frame's room. */
   private hasRoom(insts: readonly MInst[], index: number): boolean {
     if (this.layout.outgoing === 0) return false;
     for (let i = index; i < insts.length; i++) {

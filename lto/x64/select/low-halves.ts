@@ -183,21 +183,20 @@ class Narrowing {
 
   private canNarrow(inst: MInst, vreg: VReg): boolean {
     const { cls, remat } = this.mf.vregs[vreg]!;
-    return cls === GPR && (inst.size === 8 || isZeroExtension(inst)) && (remat === null || remat === inst);
+    return cls === GPR && (remat === null || remat === inst);
   }
 
   apply(): void {
     const { mf, whole } = this;
     for (const { params, insts } of mf.blocks) {
       for (const { vreg } of params) if (whole[vreg] === 0) this.halve(vreg);
-      for (const inst of insts) {
-        if (isMask(inst)) inst.size = Math.min(inst.size, 4);
-        const vreg = inst.defs.length === 1 ? inst.defs[0]!.vreg : -1;
-        if (vreg < 0 || this.maker[vreg] !== inst || whole[vreg] === 1) continue;
-        narrow(inst);
-        this.halve(vreg);
-      }
+      for (const inst of insts) if (isMask(inst)) inst.size = Math.min(inst.size, 4);
     }
+    this.maker.forEach((inst, vreg) => {
+      if (inst === null || whole[vreg] === 1) return;
+      narrow(inst);
+      this.halve(vreg);
+    });
     mf.debug?.marks?.forgetHighHalves((value) => this.halved[value] === 1);
   }
 
