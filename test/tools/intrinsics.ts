@@ -37,6 +37,33 @@ const headersOf = (folder: string): string[] =>
       readFileSync(join(folder, name), "utf8").includes("__inline"),
   );
 
+const heads = new Map<string, Promise<readonly string[]>>();
+
+/** Options with which clang has read the program's head before: that takes most of the time that a program does. */
+function withHead(clang: string, flags: readonly string[], dir: string): Promise<readonly string[]> {
+  const key = [clang, dir, ...flags].join(" ");
+  let options = heads.get(key);
+  if (options === undefined)
+    heads.set(key, (options = readHead(clang, flags, join(dir, `head${heads.size}`))));
+  return options;
+}
+
+async function readHead(clang: string, flags: readonly string[], name: string): Promise<readonly string[]> {
+  writeFileSync(`${name}.h`, programHead);
+  const options = ["-w", "-O1", ...flags];
+  const { status, stderr } = await run([
+    clang,
+    ...options,
+    "-x",
+    "c-header",
+    `${name}.h`,
+    "-o",
+    `${name}.pch`,
+  ]);
+  if (status !== 0) throw new Error(stderr);
+  return [...options, "-include-pch", `${name}.pch`];
+}
+
 /** The callers that clang accepts, and their program without `main`. */
 export async function accepted(
   clang: string,
@@ -46,22 +73,20 @@ export async function accepted(
 ): Promise<readonly Caller[]> {
   let left = [...callers];
   const given = new Set<string>();
+  const options = await withHead(clang, flags, dir);
   // Of those of one kind clang tells one a turn; each turn leaves fewer, or gives one its features.
   for (let turn = 0; turn < 500; turn++) {
     const file = join(dir, "all.c");
-    writeFileSync(file, programHead + left.map((c) => `${c.text}\n`).join(""));
-    const head = programHead.split("\n").length;
+    writeFileSync(file, left.map((c) => `${c.text}\n`).join(""));
     const command = [
       clang,
-      "-w",
-      "-O1",
+      ...options,
       "-ferror-limit=0",
       // Its pictures of macros are longer than what is read of its messages.
       "-fno-caret-diagnostics",
       "-fmacro-backtrace-limit=1",
       "-S",
       "-emit-llvm",
-      ...flags,
       file,
       "-o",
       join(dir, "all.ll"),
@@ -69,18 +94,18 @@ export async function accepted(
     const { status, stderr } = await run(command);
     if (status === 0) return left;
     const wrong = new Set(
-      [...stderr.matchAll(/all\.c:(\d+):\d+: error: ([^\n]*)/g)].map((m) => Number(m[1]) - head),
+      [...stderr.matchAll(/all\.c:(\d+):\d+: error: ([^\n]*)/g)].map((m) => Number(m[1]) - 1),
     );
     const asVoid = new Set(
       [
         ...stderr.matchAll(
           /all\.c:(\d+):\d+: error: [^\n]*(?:incomplete type 'void'|with an expression of incompatible type 'void')/g,
         ),
-      ].map((m) => Number(m[1]) - head),
+      ].map((m) => Number(m[1]) - 1),
     );
     const needs = new Map(
       [...stderr.matchAll(/all\.c:(\d+):\d+: error: '\w+' needs target feature ([\w.,-]+)/g)].map((m) => [
-        Number(m[1]) - head,
+        Number(m[1]) - 1,
         m[2]!,
       ]),
     );
@@ -280,18 +305,17 @@ export async function compareWithClang(
   dir: string,
 ): Promise<Map<string, string>> {
   const source = join(dir, "run.c");
+  const options = await withHead(clang, flags, dir);
   writeFileSync(
     source,
-    programHead +
-      callers.map((c) => `__attribute__((noinline)) ${c.text}\n`).join("") +
-      programMain(callers, 8),
+    callers.map((c) => `__attribute__((noinline)) ${c.text}\n`).join("") + programMain(callers, 8),
   );
   const exe = join(dir, "theirs");
   // Of what clang does with the same IR, instructions alone.
-  const made = await run([clang, "-w", "-O1", ...flags, source, "-o", exe]);
+  const made = await run([clang, ...options, source, "-o", exe]);
   if (made.status !== 0) throw new Error(made.stderr);
   const bitcode = join(dir, "run.bc");
-  const compiled = await run([clang, "-w", "-O1", ...flags, "-c", "-emit-llvm", source, "-o", bitcode]);
+  const compiled = await run([clang, ...options, "-c", "-emit-llvm", source, "-o", bitcode]);
   if (compiled.status !== 0) throw new Error(compiled.stderr);
   const assembly = join(dir, "run.s");
   const ours = await pool.execute(
