@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 
 /** They put something else in a module's place, which no other file may see. */
-const replacing = ["test/differential/fixtures.test.ts", "test/api/link.test.ts"];
+const replacing = ["test/api/link.test.ts"];
 
 /** The others share what they load: loading it for each file took two fifths of their time. */
 const common = { testTimeout: 120_000, pool: "threads" as const, globalSetup: "test/support/built-setup.ts" };

@@ -7,22 +7,11 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it, vi } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { anyClangOption } from "../support/clang.js";
 import { inThisProcess } from "../support/command.js";
 import { type Fixture, fixtureJob, listFixtures, runBuilt } from "../tools/fixtures.js";
 import { ours } from "../tools/toolchain.js";
-
-// tsc-lto finds package.json from where it is built to (dist/bin/lto), which is a folder deeper than its source.
-vi.mock("node:fs", async (original) => {
-  const fs = await original<typeof import("node:fs")>();
-  const readFileSync = (path: unknown, ...rest: unknown[]): unknown => {
-    const inner = fs.readFileSync as (...args: unknown[]) => unknown;
-    const nearer = path instanceof URL && path.href.endsWith("/package.json") && !fs.existsSync(path);
-    return inner(nearer ? new URL("../../package.json", import.meta.url) : path, ...rest);
-  };
-  return { ...fs, readFileSync };
-});
 
 const scratch = mkdtempSync(join(tmpdir(), "fixtures-"));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));

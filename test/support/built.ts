@@ -6,6 +6,7 @@
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, renameSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { beforeAll, inject } from "vitest";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -19,9 +20,18 @@ export function builtCommands(): (command: "tsc-cc" | "tsc-lto" | "tsc-ld") => s
 
 /** Arranges for the build. @returns the path of the package, once tests run */
 export function builtPackage(): () => string {
-  const built = join(inject("builds"), "package");
+  const built = packagePath();
   beforeAll(() => buildOnce(built), 240_000);
   return () => built;
+}
+
+const packagePath = (): string => join(inject("builds"), "package");
+
+/** A module of the package, by its path below `dist`, for tests that run it in their process. Node loads it, not vitest. */
+export async function builtModule<Module>(path: string): Promise<Module> {
+  const built = packagePath();
+  await buildOnce(built);
+  return import(pathToFileURL(join(built, "dist", path)).href) as Promise<Module>;
 }
 
 /** Test files run at the same time: one builds, the others wait. */
