@@ -14,6 +14,7 @@ import { Interpreter, type World } from "../support/interpreter/interpreter.js";
 import { codeOf } from "../support/interpreter/program.js";
 import { Undefined } from "../support/interpreter/scalar-ops.js";
 import { Random } from "../support/random.js";
+import { withAssembly } from "./assembly.js";
 import { helpers, irregularFunction } from "./irregular.js";
 
 const inputs = 6;
@@ -139,7 +140,7 @@ export function randomProgram(first: number, count: number, features = ""): Prog
   const outside =
     "@in = external global [2048 x i8]\n@out = external global [2048 x i8]\ndeclare void @prepare(i32)\ndeclare void @check(i32, i32)\n";
   const whole = [...parts, outside, `define i32 @main() {\n${main}  ret i32 0\n}`];
-  return { module: `${whole.join("\n")}\n`, expected, inputs: Buffer.concat(given), runs };
+  return { module: withAssembly(`${whole.join("\n")}\n`), expected, inputs: Buffer.concat(given), runs };
 }
 
 /** Calls between functions of a module, and addresses of blocks. */

@@ -7,6 +7,7 @@
  */
 import { FunctionWriter } from "../legalize/random-ir.js";
 import type { Random } from "../support/random.js";
+import { meanings, randomAssembly } from "./assembly.js";
 
 const scalars = "i1 i8 i16 i24 i32 i32 i64 i64 i65 i128 float double double half".split(" ");
 const vectors = [
@@ -54,7 +55,7 @@ define internal void @h3(ptr %p, i64 %a) noinline {
   ret void
 }
 declare i32 @__gcc_personality_v0(...)
-`;
+${meanings}`;
 
 /** A function `NAME(ptr %in, ptr %out)` and what it declares. */
 export function irregularFunction(name: string, random: Random): { text: string; declarations: string[] } {
@@ -258,6 +259,10 @@ class Writer {
       this.call();
       return;
     }
+    if (random.chance(0.12)) {
+      this.assembly();
+      return;
+    }
     if (isFloat(slot)) {
       set(w.emit(`${random.pick(["fadd", "fsub", "fmul"])} ${type} ${a}, ${b}`));
       return;
@@ -301,6 +306,13 @@ class Writer {
         set(w.emit(`${random.pick(["add", "sub", "mul", "and", "or", "xor"])} ${type} ${a}, ${value}`));
       }
     }
+  }
+
+  private assembly(): void {
+    const of = (type: string): string[] =>
+      this.slots.flatMap((s, i) => (text(s) === type ? [this.state[i]!, this.early[i]!] : []));
+    const made = randomAssembly(this.w, this.random, of);
+    if (made !== null) this.state[this.slots.findIndex((s) => text(s) === made[0])] = made[1];
   }
 
   private call(): void {
