@@ -157,6 +157,24 @@ export const withAssembly = (text: string): string =>
 /** Values that a statement may use, by type; none: there is no such value. */
 type Values = (type: string) => readonly string[];
 
+/** The address of a word of memory by its number: of what begins there, of what ends there, or of one of two words. */
+function randomAddress(w: FunctionWriter, random: Random, index: string): string {
+  const word = w.emit(`getelementptr i64, ptr %memory, i64 ${index}`);
+  switch (random.below(3)) {
+    case 0:
+      return word;
+    case 1: {
+      const back = w.emit(`sub i64 ${index}, 8`);
+      const end = w.emit("getelementptr i64, ptr %memory, i64 8");
+      return w.emit(`getelementptr i64, ptr ${end}, i64 ${back}`);
+    }
+    default: {
+      const isSecond = w.emit(`icmp ugt i64 ${index}, 1`);
+      return w.emit(`select i1 ${isSecond}, ptr ${word}, ptr %memory`);
+    }
+  }
+}
+
 /** Writes a statement. @returns the type of its result and the value, or null if it has none. */
 export function randomAssembly(
   w: FunctionWriter,
@@ -176,7 +194,7 @@ export function randomAssembly(
       w.emit(`and i64 ${random.pick(values("i64"))}, ${operands.includes("index") ? 3 : 7}`);
     switch (operand) {
       case "address":
-        return `ptr ${w.emit(`getelementptr i64, ptr %memory, i64 ${index()}`)}`;
+        return `ptr ${randomAddress(w, random, index())}`;
       case "index":
         return `i64 ${index()}`;
       case "constant":
