@@ -18,6 +18,7 @@ export const aarch64Costs: TargetCosts = {
     load: 3.6,
     store: 5,
     storedConstant: 4,
+    change: 12,
     variableIndex: 2.1,
     comparison: 1.5,
     branch: 6.5,

@@ -67,6 +67,7 @@ export const plainCosts: TargetCosts = {
     load: 4,
     store: 4,
     storedConstant: 6,
+    change: 12,
     variableIndex: 4,
     comparison: 4,
     branch: 4,

@@ -26,6 +26,7 @@ const costs: TargetCosts = {
     load: 2.2,
     store: 3.8,
     storedConstant: 3,
+    change: 9,
     variableIndex: 6,
     comparison: 1.3,
     branch: 4.5,

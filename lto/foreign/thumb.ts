@@ -26,6 +26,7 @@ export const thumbCosts: TargetCosts = {
     load: 2.6,
     store: 2.6,
     storedConstant: 4.4,
+    change: 7.8,
     variableIndex: 1.5,
     comparison: 2.4,
     branch: 2.3,

@@ -7,6 +7,8 @@ export interface InstructionCosts {
   readonly load: number;
   readonly store: number;
   readonly storedConstant: number;
+  /** An operation on a word of memory that leaves its result there: with load and store one instruction, where the target has such. */
+  readonly change: number;
   /** An index that is no constant, in an address. */
   readonly variableIndex: number;
   readonly comparison: number;

@@ -60,6 +60,8 @@ const instructions: InstructionCosts = {
   load: 2,
   store: 5.5,
   storedConstant: 6.5,
+  // `incl 8(%rdi)` takes 3, `addl %esi, 8(%rdi)` 3, with a constant or one of the newer registers 4, 16 bits one more.
+  change: 4,
   variableIndex: 3.7,
   comparison: 3.3,
   branch: 2.7,

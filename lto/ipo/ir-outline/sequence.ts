@@ -22,6 +22,19 @@ const varies = -1;
 /** What a call and the doubts of estimates are more than its own bytes: shorter pieces take less, however many there are. */
 const leastDoubt = 0.5;
 
+/** Operations that targets may have on a word of memory; which operand is there: either, or the first. */
+const changes: Partial<Record<Op, "either" | "first">> = {
+  [Op.Add]: "either",
+  [Op.And]: "either",
+  [Op.Or]: "either",
+  [Op.Xor]: "either",
+  [Op.Sub]: "first",
+  [Op.Shl]: "first",
+  [Op.LShr]: "first",
+  [Op.AShr]: "first",
+  [Op.GetElementPtr]: "first",
+};
+
 /** What is said of a function as a whole. */
 export interface FunctionFacts {
   /** Something of its frame may be reached by address: variables, copies made for it. */
@@ -168,6 +181,7 @@ export class Sequence {
   private add(fn: Func): void {
     const { insts, isRealCall } = this;
     const start = insts.length;
+    const pieces: (readonly [number, number])[] = [];
     let hasShown = takesCopies(fn);
     let hasCalls = false;
     for (const { insts: added } of fn.view().blocks) {
@@ -198,10 +212,12 @@ export class Sequence {
             break;
         }
         if (moves) continue;
-        if (at - from > 1) this.addPiece(from, at);
+        if (at - from > 1) pieces.push([from, at]);
         from = at + 1;
       }
     }
+    // After all uses are known.
+    for (const [from, to] of pieces) this.addPiece(from, to);
     this.placeAt.fill(this.places.length, start, insts.length);
     const attributes = this.operations.attributesOf(fn);
     this.places.push({ fn, start, attributes, showsFrame: hasShown, hasCalls });
@@ -232,7 +248,9 @@ export class Sequence {
     if (called !== null && !this.calls(from, to - from, called)) return;
     for (let at = from; at < to; at++) {
       const inst = insts[at]!;
-      const bytes = bytesOf(inst, costs);
+      const bytes = this.changesMemory(from, at)
+        ? costs.instructions.change - (bytesBefore[at]! - bytesBefore[at - 2]!)
+        : bytesOf(inst, costs);
       bytesBefore[at + 1] = bytesBefore[at]! + bytes;
       errorBefore[at + 1] = errorBefore[at]! + errorOfBytes(inst, bytes, costs.instructions);
       callsBefore[at + 1] = callsBefore[at]! + isRealCall[at]!;
@@ -240,6 +258,24 @@ export class Sequence {
     if (bytesBefore[to]! < costs.calls.call + leastDoubt) return;
     for (let at = from; at < to; at++)
       symbols[at] = operations.numberOf(insts[at]!, constantAt, operandsAt[at]!);
+  }
+
+  /** Whether a store leaves the result of an operation where an operand of that was just loaded from, and neither is used elsewhere. */
+  private changesMemory(from: number, at: number): boolean {
+    const { insts, firstUser, lastUser } = this;
+    if (at - from < 2) return false;
+    const [load, operation, store] = [insts[at - 2]!, insts[at - 1]!, insts[at]!];
+    if (store.op !== Op.Store || store.operands[0] !== operation) return false;
+    if (load.op !== Op.Load || load.operands[0] !== store.operands[1]) return false;
+    const place = changes[operation.op];
+    const isThere = operation.operands[0] === load || (place === "either" && operation.operands[1] === load);
+    return (
+      place !== undefined &&
+      isThere &&
+      lastUser[at - 2] === at - 1 &&
+      firstUser[at - 1] === at &&
+      lastUser[at - 1] === at
+    );
   }
 
   /** Estimated bytes of a piece. */
