@@ -340,6 +340,8 @@ export interface TargetRegisters {
   permitSlots?(fn: MFunction, inst: MInst): void;
   /** True if uses[0] and uses[1] may be exchanged without changing the result, which is tied to uses[0]. */
   commutes?(inst: MInst): boolean;
+  /** They were exchanged: changes what else makes the result the same. */
+  exchanged?(inst: MInst): void;
   /** Index of the first instruction of the trailing branch group: moves for out-edges go before it. */
   terminatorStart(insts: readonly MInst[]): number;
 }

@@ -10,7 +10,7 @@ import { type MFunction, MInst, type RegClass, RegOperand, unwindTarget } from "
 import { hasRegister, type RegisterSet, setOfWords, withoutRegister } from "../codegen/register-set.js";
 import { endsBlock, OpFact, type TargetRegisters } from "../codegen/target.js";
 import { needsBasePointer, needsFramePointer } from "./frame/frame-registers.js";
-import { commutes, permitSlots, storeConstant } from "./frame/slot-marks.js";
+import { commutes, exchanged, permitSlots, storeConstant } from "./frame/slot-marks.js";
 import { slotOperand } from "./isa/build.js";
 import { encodingForm, formCosts } from "./isa/encoding-cost.js";
 import { hasHighRegisters } from "./isa/high-registers.js";
@@ -125,6 +125,7 @@ export const x64Registers: TargetRegisters = {
   },
   permitSlots,
   commutes,
+  exchanged,
   storeConstant,
   terminatorStart(insts) {
     let start = insts.length;

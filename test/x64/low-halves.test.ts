@@ -1,15 +1,10 @@
 /** Operations of eight bytes of which the low half alone is read: which become operations of four, and what they compute. */
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { compile, link } from "../ipra/compile.js";
 import { temporaryFolder } from "../support/command.js";
-import { run } from "../tools/process.js";
-
-const folder = temporaryFolder();
+import { bodyOf, type WordFunction, WordProgram } from "./word-functions.js";
 
 /** Functions of two words, and what tells whether they were narrowed. */
-const cases: Record<string, { readonly body: string; readonly has?: RegExp; readonly not?: RegExp }> = {
+const cases: Record<string, WordFunction & { readonly has?: RegExp; readonly not?: RegExp }> = {
   masked: { body: "%s = add i64 %a, 3\n %r = and i64 %s, 15\n ret i64 %r", not: /addq|andq/ },
   truncated: {
     body: `%p = mul i64 %a, %b
@@ -118,51 +113,21 @@ out:
 };
 
 const values = ["0", "1", "-1", "4294967295", "4294967296", "-4294967297", "81985529216486895", "-16"];
-const pairs = values.flatMap((a) => values.map((b) => [a, b] as const));
-
-const program = `target triple = "x86_64-unknown-linux-gnu"
+const declarations = `
 @table = internal global [8 x i64] [i64 1, i64 -1, i64 4294967297, i64 -4294967296, i64 3, i64 5, i64 7, i64 -9]
 @words = internal global [64 x i32] zeroinitializer
-@format = private constant [6 x i8] c"%llx\\0A\\00"
-declare i32 @printf(ptr, ...)
-declare { i64, i1 } @llvm.uadd.with.overflow.i64(i64, i64)
-${Object.entries(cases)
-  .map(([name, { body }]) => `define i64 @${name}(i64 %a, i64 %b) noinline {\n ${body}\n}`)
-  .join("\n")}
-define i32 @main() {
-${Object.keys(cases)
-  .flatMap((name) =>
-    pairs.map(([a, b], k) => [`%${name}${k}`, `call i64 @${name}(i64 ${a}, i64 ${b})`] as const),
-  )
-  .map(
-    ([result, call], k) =>
-      `  ${result} = ${call}\n  %p${k} = call i32 (ptr, ...) @printf(ptr @format, i64 ${result})`,
-  )
-  .join("\n")}
-  ret i32 0
-}`;
-
-async function output(level: "O0" | "O2" | "Oz"): Promise<readonly [string, string]> {
-  const { assembly } = compile(link(program), { level });
-  const path = join(folder, level);
-  writeFileSync(`${path}.s`, assembly);
-  const built = await run(["cc", "-no-pie", `${path}.s`, "-o", path]);
-  expect(built.stderr).toBe("");
-  return [assembly, (await run([path])).stdout.toString()];
-}
-
-const bodyOf = (assembly: string, name: string): string =>
-  assembly.slice(assembly.indexOf(`\n${name}:`), assembly.indexOf(`.size\t${name}`));
+declare { i64, i1 } @llvm.uadd.with.overflow.i64(i64, i64)`;
+const program = new WordProgram(temporaryFolder(), cases, values, declarations);
 
 describe("the low half", () => {
   test("is what it was", async () => {
-    const [, plain] = await output("O0");
-    expect(plain.split("\n").length).toBe(Object.keys(cases).length * pairs.length + 1);
-    for (const level of ["O2", "Oz"] as const) expect((await output(level))[1], level).toBe(plain);
+    const plain = await program.output("O0");
+    expect(plain.split("\n").length).toBe(program.lines + 1);
+    for (const level of ["O2", "Oz"] as const) expect(await program.output(level), level).toBe(plain);
   });
 
   test("is made in four bytes where it is all that is read", () => {
-    const { assembly } = compile(link(program), { level: "O2" });
+    const assembly = program.assembly("O2");
     for (const [name, { has, not }] of Object.entries(cases)) {
       const body = bodyOf(assembly, name);
       expect(body.length, name).toBeGreaterThan(0);

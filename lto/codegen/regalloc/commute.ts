@@ -53,6 +53,7 @@ function exchangeSources(
   isLocal: (vreg: number) => boolean,
 ): void {
   inst.uses = [inst.uses[1]!, inst.uses[0]!];
+  target.exchanged?.(inst);
   for (const operand of [...inst.uses, ...inst.defs]) operand.mayBeSlot = false;
   target.permitSlots?.(fn, inst);
   keepOneSlot(inst, inst.uses, isLocal);

@@ -11,7 +11,7 @@ import { type MFunction, MInst, type RegOperand } from "../../codegen/mir.js";
 import { isEmptySet } from "../../codegen/register-set.js";
 import { memory } from "../isa/memory-operand.js";
 import { opCommutes, opFormat, opMemory, opSource, opSourceBytes } from "../isa/op-info.js";
-import { Format, wantsR11, X } from "../isa/ops.js";
+import { Format, invert, wantsR11, X } from "../isa/ops.js";
 import { bytesRead, lastUse, noMemory, noSource } from "../isa/row.js";
 
 /** Bytes that `inst` reads of a source in memory. */
@@ -57,6 +57,11 @@ export function storeConstant(definition: MInst, size: number, slot: number): MI
   return store;
 }
 
-/** True if the first two sources may change places: the result is tied to the first. */
+/** True if the first two sources may change places: the result is tied to the first. Of moves on a condition that turns it round. */
 export const commutes = ({ op, uses, mem, defs }: MInst): boolean =>
-  opCommutes[op] === 1 && uses.length === 2 && mem === null && defs.length === 1;
+  (opCommutes[op] === 1 || op === X.Cmov) && uses.length === 2 && mem === null && defs.length === 1;
+
+/** The first two sources of an instruction that commutes have changed places. */
+export function exchanged(inst: MInst): void {
+  if (inst.op === X.Cmov) inst.condition = invert(inst.condition);
+}
