@@ -220,7 +220,14 @@ const direct: Readonly<Record<string, Directed>> = {
     write(w) {
       const [a, d] = w.two();
       const size = w.random.pick([4, 8]);
-      w.put(aluReg(w.random.pick([X.Add, X.And, X.Or, X.Xor, X.Imul]), size, d, a), allConditions);
+      const op = w.random.pick([X.Add, X.And, X.Or, X.Xor, X.Imul, X.Cmov]);
+      const made = aluReg(op, size, d, a);
+      if (op === X.Cmov) {
+        // Its condition turns round.
+        compareWith(w, 4, d, w.immediateOf(4));
+        made.condition = w.random.below(16);
+        w.put(made);
+      } else w.put(made, allConditions);
       w.put(copy(size === 4 && w.random.oneIn(2) ? 8 : size, a, d));
       w.put(movImm(8, d, w.immediateOf(4)));
     },

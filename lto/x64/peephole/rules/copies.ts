@@ -1,7 +1,7 @@
 /** Copies that change nothing, or that shorter ones replace. Source of lengths: Intel SDM, volume 2, chapter 2. */
 import { MInst } from "../../../codegen/mir.js";
 import { hasRegister, lowWord } from "../../../codegen/register-set.js";
-import { commutes } from "../../frame/slot-marks.js";
+import { commutes, exchanged } from "../../frame/slot-marks.js";
 import { physical, pop, push } from "../../isa/build.js";
 import { writtenRegisters } from "../../isa/effects.js";
 import { X } from "../../isa/ops.js";
@@ -93,6 +93,7 @@ const computeInPlace: Rule = {
     result.tiedTo = 0;
     other.defs = [result];
     other.uses = [physical(to), physical(from)];
+    exchanged(other);
     m.drop();
     m.replaceAt(at, other);
   },
