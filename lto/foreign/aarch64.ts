@@ -35,6 +35,7 @@ export const aarch64Costs: TargetCosts = {
     product: 4,
     extension: 0.3,
     select: 9.5,
+    selectedConstant: 0,
     phi: 1.5,
     constantEntry: 3.3,
     float: 4,

@@ -84,6 +84,7 @@ export const plainCosts: TargetCosts = {
     product: 5,
     extension: 2,
     select: 6,
+    selectedConstant: 0,
     phi: 3,
     constantEntry: 4,
     float: 5,

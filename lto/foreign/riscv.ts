@@ -43,6 +43,7 @@ const costs: TargetCosts = {
     product: 4.1,
     extension: 0.9,
     select: 8.8,
+    selectedConstant: 0,
     phi: 1.4,
     constantEntry: 1.7,
     float: 4.9,

@@ -43,6 +43,7 @@ export const thumbCosts: TargetCosts = {
     product: 4,
     extension: 1.5,
     select: 5,
+    selectedConstant: 0,
     phi: 2,
     constantEntry: 2,
     float: 8,

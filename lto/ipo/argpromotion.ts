@@ -29,9 +29,9 @@
  * three. Of a `byval` argument as many as there are bytes for in two registers.
  */
 import { bodySuccessors, predecessorLists } from "../analysis/cfg.js";
+import { constantOffset, constantPlace, sizeOfObject } from "../analysis/objects.js";
 import type { Builder } from "../ir/builder.js";
 import type { DataLayout } from "../ir/data-layout.js";
-import { constantGepOffset, placeOf } from "../ir/fold/addresses.js";
 import {
   type BodyView,
   type CallInst,
@@ -43,7 +43,7 @@ import {
 } from "../ir/instructions.js";
 import { intrinsicOf } from "../ir/intrinsics.js";
 import { Memory, mayWrite } from "../ir/memory-effects.js";
-import type { Func, GlobalVariable } from "../ir/module.js";
+import type { Func } from "../ir/module.js";
 import { changeSignature } from "../ir/signature.js";
 import { functionType, type Type } from "../ir/types.js";
 import { type Argument, ConstUndef, type Value } from "../ir/values.js";
@@ -256,53 +256,6 @@ function removeAddresses(fn: Func, pointer: Value): void {
     if (!editor.hasUses(user)) editor.erase(user);
   }
 }
-
-/** What a pointer is computed from by constant offsets. */
-function constantPlace(
-  pointer: Value,
-  layout: DataLayout,
-): { readonly base: Value; readonly offset: number } {
-  let base = pointer;
-  let offset = 0;
-  while (base.valueKind === "inst" && base.op === Op.GetElementPtr) {
-    const step = constantOffset(base, layout);
-    if (step === null) break;
-    offset += step;
-    base = base.operands[0]!;
-  }
-  if (base.valueKind !== "expr") return { base, offset };
-  const place = placeOf(layout, base);
-  const total = offset + Number(place.offset);
-  return place.base === null || !Number.isSafeInteger(total)
-    ? { base, offset }
-    : { base: place.base, offset: total };
-}
-
-/** Bytes that a `getelementptr` adds; null if that is no constant, or a large one. */
-function constantOffset(inst: InstWith<Op.GetElementPtr>, layout: DataLayout): number | null {
-  const offset = constantGepOffset(layout, inst.data.elementType, inst.operands);
-  return offset !== null && Math.abs(Number(offset)) < 2 ** 31 ? Number(offset) : null;
-}
-
-/** Size and alignment of a variable that is there, in bytes; null for anything else. */
-function sizeOfObject(
-  value: Value,
-  layout: DataLayout,
-): { readonly bytes: number; readonly align: number } | null {
-  if (value.valueKind === "inst" && value.op === Op.Alloca) {
-    const count = value.operands[0]!;
-    if (count.valueKind !== "int" || count.num < 1) return null;
-    return { bytes: layout.allocSize(value.data.allocatedType) * count.num, align: value.data.align };
-  }
-  if (value.valueKind !== "global" || value.kind !== "variable" || !isThere(value)) return null;
-  return {
-    bytes: layout.allocSize(value.valueType),
-    align: value.align === 0 ? layout.abiAlign(value.valueType) : value.align,
-  };
-}
-/** Its definition is this one, and ordinary memory. */
-const isThere = ({ isLocal, linkage, dsoLocal, isDeclaration, threadLocal }: GlobalVariable): boolean =>
-  !isDeclaration && threadLocal === "none" && (isLocal || (linkage === "external" && dsoLocal));
 
 /** What a body does with its pointer parameters. */
 class ParameterUses {

@@ -57,6 +57,14 @@ export const neverUnwinds = (call: CallInst): boolean =>
   call.data.attributes.fn.has("nounwind") ||
   calleeAttributes(call)?.has("nounwind") === true;
 
+/** Whether memory that was there before a call may be gone after it. */
+export const mayFree = (call: CallInst): boolean => {
+  const intrinsic = intrinsicOf(call.operands[0]!);
+  if (intrinsic !== null) return !intrinsic.noFree;
+  if (call.data.attributes.fn.has("nofree") || calleeAttributes(call)?.has("nofree") === true) return false;
+  return mayWrite(callEffects(call));
+};
+
 /** Whether control does not get after a call. */
 export const neverReturns = (call: CallInst): boolean =>
   call.data.tail !== "musttail" &&

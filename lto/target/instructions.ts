@@ -29,7 +29,9 @@ export interface InstructionCosts {
   /** Multiplications and divisions. */
   readonly product: number;
   readonly extension: number;
+  /** A choice, and each constant that it may give. */
   readonly select: number;
+  readonly selectedConstant: number;
   /** A phi, and each constant in it. */
   readonly phi: number;
   readonly constantEntry: number;

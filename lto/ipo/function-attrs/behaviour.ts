@@ -15,7 +15,7 @@
 import { type Block, type CallInst, Flag, type Inst, isCall, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Func } from "../../ir/module.js";
-import { neverReturns, neverUnwinds } from "../../opt/call-effects.js";
+import { mayFree, neverReturns, neverUnwinds } from "../../opt/call-effects.js";
 
 /** Facts that hold of all functions of a component, or of none. Bodies are numbered. */
 export class Behaviour {
@@ -57,10 +57,10 @@ export class Behaviour {
     const known = callee.valueKind === "global" && callee.kind === "function" ? callee : null;
     if (known !== null && this.functions.has(known)) return;
     if (call.op !== Op.Invoke && !neverUnwinds(call)) this.noUnwind = false;
+    if (mayFree(call)) this.noFree = false;
     const intrinsic = intrinsicOf(callee);
     if (intrinsic !== null) {
       if (!intrinsic.noSync) this.noSync = false;
-      if (!intrinsic.noFree) this.noFree = false;
       if (!intrinsic.noCallback) this.noRecurse = false;
       return;
     }
@@ -68,7 +68,6 @@ export class Behaviour {
       known !== null && call.data.functionType === known.valueType ? known.attributes.fn : null;
     const says = (name: string): boolean => call.data.attributes.fn.has(name) || promised?.has(name) === true;
     if (!says("nosync")) this.noSync = false;
-    if (!says("nofree")) this.noFree = false;
     if (!says("norecurse") && !(known?.isDeclaration === true && says("nocallback"))) this.noRecurse = false;
   }
 }

@@ -76,6 +76,13 @@ export function bytesOf(inst: Inst, { instructions: bytes, constants }: TargetCo
         }
       return sum;
     }
+    case Op.Select: {
+      let sum = bytes.select + bytesOfConstants(inst, bytes, constants);
+      for (let i = 1; i < operands.length; i++)
+        if (operands[i]!.valueKind !== "inst" && operands[i]!.valueKind !== "argument")
+          sum += bytes.selectedConstant;
+      return sum;
+    }
     case Op.Br:
       return bytes.jump;
     case Op.Switch:
@@ -161,8 +168,6 @@ function bytesOfPlain(op: Op, first: Value, bytes: InstructionCosts): number {
     case Op.ZExt:
     case Op.SExt:
       return bytes.extension;
-    case Op.Select:
-      return bytes.select;
     case Op.ExtractValue:
     case Op.InsertValue:
       return bytes.member;

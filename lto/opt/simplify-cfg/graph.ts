@@ -10,6 +10,7 @@ import type { Func } from "../../ir/module.js";
 import type { Origins } from "../../ir/origins.js";
 import type { Value } from "../../ir/values.js";
 import type { Goal } from "../../pass/pass.js";
+import type { ReadableMemory } from "./readable.js";
 
 export interface Graph {
   readonly fn: Func;
@@ -21,6 +22,7 @@ export interface Graph {
   incoming(block: Block): readonly Block[];
   /** Number of uses of an instruction. */
   uses(inst: Inst): number;
+  readonly memory: ReadableMemory;
 }
 
 /** What a rule wants to do. */
@@ -50,6 +52,7 @@ export class ViewedGraph implements Graph {
     readonly goal: Goal,
     { blocks }: BodyView,
     private readonly useCounts: () => Int32Array,
+    readonly memory: ReadableMemory,
   ) {
     this.entry = blocks[0]!;
     this.blockCount = blocks.length;
@@ -76,6 +79,7 @@ export class EditedGraph implements Graph {
     readonly fn: Func,
     readonly goal: Goal,
     private readonly editor: Editor,
+    readonly memory: ReadableMemory,
   ) {
     const { blocks } = editor.body;
     this.entry = blocks[0]!;

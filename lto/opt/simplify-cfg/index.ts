@@ -26,6 +26,7 @@ import type { FunctionPass } from "../../pass/pass.js";
 import { removeUnreached, unreachedBlocks } from "../unreachable-blocks.js";
 import { foldPhis, forwardEmpty, mergeBlocks } from "./blocks.js";
 import { type Edit, EditedGraph, type Graph, type Plan, type Rule, ViewedGraph } from "./graph.js";
+import { ReadableMemory } from "./readable.js";
 import { makeSelects } from "./selects.js";
 import { decideTerminator, endDeadCode } from "./terminators.js";
 import { repeatedCondition, threadConstants } from "./threads.js";
@@ -51,13 +52,18 @@ export const simplifyCfg: FunctionPass = {
   run(fn, context) {
     if (fn.attributes.fn.has("naked")) return false;
     const view = context.view();
+    const memory = new ReadableMemory(fn, context.layout);
     if (unreachedBlocks(view.blocks).length === 0) {
-      const seen = new ViewedGraph(fn, context.goal, view, () => context.ofBody(useCounts, view));
+      const seen = new ViewedGraph(fn, context.goal, view, () => context.ofBody(useCounts, view), memory);
       if (!view.blocks.some((block) => planFor(block, seen) !== null)) return false;
     }
     const before = view.blocks.length;
     const editor = fn.edit();
-    const rewritten = new Sweeper(editor, new EditedGraph(fn, context.goal, editor), context.origins).run();
+    const rewritten = new Sweeper(
+      editor,
+      new EditedGraph(fn, context.goal, editor, memory),
+      context.origins,
+    ).run();
     context.count("rewritten", rewritten);
     context.count("removed", before - editor.body.blocks.length);
     return true;

@@ -5,11 +5,14 @@
  *     a: %s = add i32 %x, 1          →      %p = select i1 %c, i32 %s, i32 %x
  *     m: %p = phi [ %s, %a ], [ %x, … ]
  *
- * What moves before the branch has no effect and no undefined behaviour; where it is poison, nobody picks it.
+ * What moves before the branch has no effect and no undefined behaviour; where it is poison, nobody picks it. Loads move where
+ * they never trap (`readable.ts`), without what they promise of their value.
  */
 import { jumpTo, phisOf, replaceTerminator } from "../../ir/cfg-edit.js";
+import { dropUBImplying } from "../../ir/hints.js";
 import { type Block, type Inst, isCall, makeInst, Op } from "../../ir/instructions.js";
 import type { Type } from "../../ir/types.js";
+import { isConstant } from "../../ir/values.js";
 import { enteringFrom, type Graph, isPinned, onlyIncoming, type Plan } from "./graph.js";
 
 /** A branch and what it decides between; null for a way that leads to the phis at once. */
@@ -29,10 +32,14 @@ export function makeSelects(block: Block, graph: Graph): Plan | null {
   if (!isSmall && isPredictable(head.terminator)) return null;
   let moved = 0;
   for (const arm of arms) {
-    for (let i = 0; i < arm.insts.length - 1; i++) if (!isCheap(arm.insts[i]!)) return null;
-    moved += arm.insts.length - 1;
+    for (let i = 0; i < arm.insts.length - 1; i++) {
+      const inst = arm.insts[i]!;
+      if (!canMove(inst, graph)) return null;
+      if (!isNear(inst)) moved++;
+    }
   }
-  if (moved > (isSmall ? 1 : 2)) return null;
+  const most = mostOf(isSmall, arms.length);
+  if (moved > most.moved) return null;
   let selects = 0;
   for (const phi of block.insts) {
     if (phi.op !== Op.Phi) break;
@@ -40,13 +47,14 @@ export function makeSelects(block: Block, graph: Graph): Plan | null {
     selects++;
     if (!isSelectable(phi.type)) return null;
   }
-  if (selects > (isSmall ? 1 : 2)) return null;
+  if (selects > most.selects) return null;
   return ({ editor, origins, kill }) => {
     const branch = head.terminator;
     for (const arm of arms) {
       for (const inst of [...arm.insts]) {
         if (inst.parent !== arm || inst === arm.terminator) continue;
         editor.move(inst, branch);
+        if (inst.op === Op.Load) inst.hints = dropUBImplying(inst.hints);
         if (origins !== null) inst.origin = origins.unplaced(inst.origin, isCall(inst));
       }
     }
@@ -66,6 +74,10 @@ export function makeSelects(block: Block, graph: Graph): Plan | null {
     for (const arm of arms) kill(arm);
   };
 }
+
+/** What moves, and what is chosen. For size two ways that both do something have a jump, too, for which a select more is paid. */
+const mostOf = (isSmall: boolean, arms: number): { readonly moved: number; readonly selects: number } =>
+  !isSmall ? { moved: 2, selects: 2 } : arms < 2 ? { moved: 1, selects: 1 } : { moved: 3, selects: 2 };
 
 /** Of so many runs one may go the other way: what is predicted waits for nothing, and a select waits for both sides. */
 const predictable = 100;
@@ -99,6 +111,13 @@ function armFrom(arm: Block, block: Block, graph: Graph): Block | null {
 
 const isSelectable = (type: Type): boolean =>
   type.kind === "ptr" || (type.kind === "int" && type.bits <= 64 && (type.bits & (type.bits - 1)) === 0);
+
+/** Part of an address. */
+const isNear = ({ op, operands }: Inst): boolean =>
+  op === Op.GetElementPtr && operands.slice(1).every(isConstant);
+
+const canMove = (inst: Inst, { memory }: Graph): boolean =>
+  isCheap(inst) || (inst.op === Op.Load && isSelectable(inst.type) && memory.canRead(inst));
 
 /** Takes one short instruction, does nothing else. */
 function isCheap(inst: Inst): boolean {
