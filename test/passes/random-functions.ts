@@ -72,7 +72,8 @@ class Writer {
     this.line(`call void @use(i32 ${this.pick("i32")})`);
     this.line(`ret i32 ${result}`);
     const text = this.lines.join("\n");
-    return `${prelude}define i32 @f(i32 %a, i32 noundef %b, i64 %c, i1 %d, ptr %p, ptr %q) {\nentry:\n${text}\n}\n`;
+    const known = this.random.chance(0.5) ? " dereferenceable(16)" : "";
+    return `${prelude}define i32 @f(i32 %a, i32 noundef %b, i64 %c, i1 %d, ptr${known} %p, ptr %q) {\nentry:\n${text}\n}\n`;
   }
 
   private line(text: string): void {
