@@ -324,7 +324,7 @@ export function specialisedCost(
   body: BodyView,
   layout: DataLayout,
   facts: readonly (Constant | Interval | null)[],
-  costOfInstruction: (inst: Inst) => number = costOf,
+  costOfInstruction: (inst: Inst, isEntered: (from: Block) => boolean) => number = costOf,
 ): { readonly cost: number; readonly isSingleBlock: boolean } {
   const solver = new ConstantSolver(
     body,
@@ -338,13 +338,17 @@ export function specialisedCost(
   for (const block of body.blocks) {
     if (!solver.isReached(block)) continue;
     if (block.terminator.op !== Op.Br) blocks++;
+    const isEntered = (from: Block): boolean => {
+      const only = solver.isReached(from) ? solver.onlySuccessor(from) : undefined;
+      return only === null || only === block;
+    };
     for (const inst of block.insts) {
       if (isConstantFact(solver.of(inst))) continue;
       if (inst === block.terminator && !isCall(inst) && solver.onlySuccessor(block) !== null) {
         if (inst.op !== Op.Ret) blocks--;
         continue;
       }
-      cost += costOfInstruction(inst);
+      cost += costOfInstruction(inst, isEntered);
     }
   }
   return { cost, isSingleBlock: blocks <= 1 };

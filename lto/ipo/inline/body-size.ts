@@ -4,7 +4,7 @@
  * A linear model, whose terms are the target's (`target/instructions.ts`). It sorts what is clearly smaller from what is clearly
  * larger, and no more: what a copy does to the registers around it, the model does not see.
  */
-import { type Inst, isCall, Op } from "../../ir/instructions.js";
+import { type Block, type Inst, isCall, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import type { Value } from "../../ir/values.js";
 import type { ConstantCosts } from "../../target/addresses.js";
@@ -12,6 +12,8 @@ import type { TargetCosts } from "../../target/costs.js";
 import type { InstructionCosts } from "../../target/instructions.js";
 
 const free = /^(?:lifetime|assume|experimental\.noalias|donothing|invariant|annotation)/;
+
+const always = (): boolean => true;
 
 /** Bytes that passing the arguments of a call takes, with the call itself. */
 export function bytesOfCall(call: Inst, count: number, bytes: InstructionCosts): number {
@@ -58,14 +60,24 @@ function bytesOfConstants(
   return sum;
 }
 
-export function bytesOf(inst: Inst, { instructions: bytes, constants }: TargetCosts): number {
+/** @param isEntered whether control comes to the instruction's block from there, where it does not from everywhere */
+export function bytesOf(
+  inst: Inst,
+  { instructions: bytes, constants }: TargetCosts,
+  isEntered: (from: Block) => boolean = always,
+): number {
   const { op, operands } = inst;
   switch (op) {
     case Op.Phi: {
       let sum = bytes.phi;
-      for (const { valueKind } of operands)
+      let entries = 0;
+      for (let i = 0; i < operands.length; i++) {
+        if (!isEntered(inst.blocks[i]!)) continue;
+        entries++;
+        const { valueKind } = operands[i]!;
         if (valueKind !== "inst" && valueKind !== "argument") sum += bytes.constantEntry;
-      return sum;
+      }
+      return entries === 1 && isEntered !== always ? 0 : sum;
     }
     case Op.GetElementPtr: {
       let sum = operands[0]!.valueKind === "global" ? bytes.globalOperand : 0;

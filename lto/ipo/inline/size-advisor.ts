@@ -74,7 +74,9 @@ export class SizeAdvisor implements InlineAdvisor {
     if (cost > threshold && cost < mostToGain * threshold) {
       const facts = factsFor(site);
       if (facts !== null)
-        ({ cost } = specialisedCost(callee, body, this.layout, facts, (inst) => bytesOf(inst, this.costs)));
+        ({ cost } = specialisedCost(callee, body, this.layout, facts, (inst, isEntered) =>
+          bytesOf(inst, this.costs, isEntered),
+        ));
       cost -= site.slotBytes();
       // What a copy does not have it does not execute.
       worth = site.timeBytes((known.bytes - cost) / bytesOfInstruction);
