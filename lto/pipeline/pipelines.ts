@@ -67,6 +67,7 @@ import { hoistSink } from "../opt/hoist-sink.js";
 import { jumpThreading } from "../opt/jump-threading.js";
 import { licm } from "../opt/licm/index.js";
 import { loopDeletion } from "../opt/loop-deletion.js";
+import { loopRotate } from "../opt/loop-rotate.js";
 import { loopUnroll } from "../opt/loop-unroll/index.js";
 import { sccp } from "../opt/sccp.js";
 import { simplify } from "../opt/simplify/index.js";
@@ -121,6 +122,8 @@ const simplification: readonly Step<ComponentPass | FunctionPass>[] = [
   may(simplify),
   // After what shows that a call is the last thing that happens.
   may(tailcallelim),
+  // After what finds bounds of counters. What it takes conditions from is merged with them below.
+  may(loopRotate),
   // Blocks that it empties are forwarded.
   ifChanged(hoistSink),
   may(simplifyCfg),
