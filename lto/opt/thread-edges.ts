@@ -8,7 +8,8 @@
  */
 import type { DominatorTree } from "../analysis/dominators.js";
 import { isNonNull } from "../analysis/value-facts.js";
-import { phisOf, replaceSuccessor } from "../ir/cfg-edit.js";
+import { phisOf, predecessors, replaceSuccessor } from "../ir/cfg-edit.js";
+import { forEachRecord, recordsIn } from "../ir/debug-records.js";
 import type { Editor } from "../ir/editor.js";
 import { integerCompare } from "../ir/fold/integers.js";
 import { withHints } from "../ir/hints.js";
@@ -133,8 +134,10 @@ function successorAbove(block: Block, user: Inst, slot: number, tree: DominatorT
 
 /** Lets what is below the block use its values by phis of its successors. */
 export function passOn(editor: Editor, block: Block, tree: DominatorTree): void {
+  const passed: Passed = new Map();
   for (const value of phisOf(block)) {
     const made = new Map<Block, Inst>();
+    passed.set(value, made);
     const uses: (readonly [user: Inst, slot: number])[] = [];
     editor.uses.forEach(value, (user, slot) => {
       if (user.parent !== block || user.op === Op.Phi) uses.push([user, slot]);
@@ -150,6 +153,36 @@ export function passOn(editor: Editor, block: Block, tree: DominatorTree): void 
       }
       editor.setOperand(user, slot, phi);
     }
+  }
+  if (editor.body.hasDebug) passOnRecords(editor, block, tree, passed);
+}
+
+/** Phis that a block's values are in below it, by value and by the successor that has them. */
+type Passed = Map<Value, ReadonlyMap<Block, Inst>>;
+
+/** What is said of variables by the block's values is said by these phis below it, and at the start of its successors. */
+function passOnRecords(editor: Editor, block: Block, tree: DominatorTree, passed: Passed): void {
+  const below = block.successors.filter((next) => predecessors(editor, next).every((from) => from === block));
+  forEachRecord(editor.body, (record, { parent }) => {
+    if (parent === block) return;
+    const above = below.find((next) => tree.dominates(next.id, parent!.id));
+    if (above === undefined) return;
+    for (const value of record.values) {
+      const phi = passed.get(value)?.get(above);
+      if (phi !== undefined) editor.replaceInRecord(record, value as Inst, phi);
+    }
+  });
+  const own = recordsIn(block).filter(({ isStatement }) => isStatement);
+  for (const next of below) {
+    const there = own.map((record) => {
+      const values = record.values.map((value) =>
+        value.valueKind === "inst" && value.parent === block ? passed.get(value)?.get(next) : value,
+      );
+      return values.some((value) => value === undefined)
+        ? record.asUnknown()
+        : record.copy(values as Value[]);
+    });
+    editor.addRecords(next.insts[editor.firstAfterPhis(next)]!, there);
   }
 }
 

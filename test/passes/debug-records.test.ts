@@ -6,6 +6,7 @@ import { DebugRecord } from "../../lto/ir/debug-records.js";
 import { Op } from "../../lto/ir/instructions.js";
 import type { Module } from "../../lto/ir/module.js";
 import { finish } from "../../lto/ir/steps.js";
+import { loopRotate } from "../../lto/opt/loop-rotate.js";
 import { loopUnroll } from "../../lto/opt/loop-unroll/index.js";
 import { sroa } from "../../lto/opt/sroa/index.js";
 import { onFunctions, runModulePipeline } from "../../lto/pass/module-pipeline.js";
@@ -73,4 +74,45 @@ it.each([4, 4000])("what is said after a loop of %i rounds is of its last one", 
   const ret = blocks.flatMap(({ insts }) => insts).find(({ op }) => op === Op.Ret)!;
   expect(ret.operands[0]).not.toBe(sum);
   expect(ret.debug!.map(({ values }) => values)).toEqual([[ret.operands[0]]]);
+});
+
+// A loop is entered behind its head, where the head says what its counter is.
+it("what the head of a loop says holds in a loop that is entered behind it", () => {
+  const text = `
+declare void @use(i32)
+define void @f() {
+entry:
+  br label %head
+head:
+  %i = phi i32 [ 0, %entry ], [ %j, %body ]
+  %c = icmp ne i32 %i, 61
+  br i1 %c, label %body, label %end
+body:
+  call void @use(i32 %i)
+  %j = add i32 %i, 1
+  br label %head
+end:
+  ret void
+}
+`;
+  const module = parseModule(text, "test.ll");
+  const fn = module.functions.find(({ isDeclaration }) => !isDeclaration)!;
+  const editor = fn.edit();
+  const [, head, body] = editor.body.blocks;
+  const [counter, condition] = head!.insts;
+  editor.addRecords(condition!, [
+    new DebugRecord(0, [], [counter!], false, 0),
+    new DebugRecord(1, [], [condition!], false, 0),
+  ]);
+  editor.addRecords(body!.insts[1]!, [new DebugRecord(2, [], [counter!], false, 0)]);
+  run(module, loopRotate);
+  const call = fn.view().blocks.flatMap(({ insts }) => insts.filter(({ op }) => op === Op.Call))[0]!;
+  const [phi] = call.parent!.insts;
+  expect(phi!.op).toBe(Op.Phi);
+  expect(call.operands[1]).toBe(phi);
+  expect(call.debug!.map(({ variable, values }) => ({ variable, values }))).toEqual([
+    { variable: 0, values: [phi] },
+    { variable: 1, values: [] },
+  ]);
+  expect(call.parent!.insts[2]!.debug!.map(({ values }) => values)).toEqual([[phi]]);
 });
