@@ -16,7 +16,7 @@
  * Why here: after passes that find bounds of counters from the condition above their uses.
  *
  * Proof obligations: those of `thread-edges.ts`. The loop has one head after it: all that entered by the old head goes to
- * the same block, which the old head dominates, and which dominates an end of the loop; no edge back is led elsewhere.
+ * the same block, which only the old head led to, and which dominates an end of the loop; no edge back is led elsewhere.
  * What was asked of the loop (`llvm.loop`) is asked at its new end.
  */
 import type { DominatorTree } from "../analysis/dominators.js";
@@ -44,7 +44,9 @@ export const loopRotate: FunctionPass = {
     });
     if (decided.length === 0) return false;
     const tree = context.ofBody(dominators, view);
-    const found = decided.filter((decision) => isRotatable(decision, fn, tree));
+    const entries = new Int32Array(view.blocks.length);
+    for (const { successors } of view.blocks) for (const next of successors) entries[next.id]!++;
+    const found = decided.filter((decision) => isRotatable(decision, fn, tree, entries));
     const heads = withPassableUses(
       found.map(({ block }) => block),
       view,
@@ -65,9 +67,10 @@ export const loopRotate: FunctionPass = {
 
 /**
  * A loop whose condition is known to hold when it is entered: it can be entered behind its head, and ends with what was
- * its start. What control enters it by is decided, nothing else is, and all of it leads to the same block of the loop.
+ * its start. What control enters it by is decided, nothing else is, and all of it leads to the same block of the loop, which
+ * only the head leads to.
  */
-function isRotatable(decision: Decision, fn: Func, tree: DominatorTree): boolean {
+function isRotatable(decision: Decision, fn: Func, tree: DominatorTree, edgesInto: Int32Array): boolean {
   const { block, phi } = decision;
   const edges = edgesOf(decision, fn);
   const target = edges[0]?.target;
@@ -77,7 +80,8 @@ function isRotatable(decision: Decision, fn: Func, tree: DominatorTree): boolean
   if (edges.length !== entries.length || edges.some(({ from }) => isBack(from))) return false;
   return (
     !target.addressTaken &&
-    tree.dominates(block.id, target.id) &&
+    // If it is the head of a loop inside, both would have the same.
+    edgesInto[target.id] === 1 &&
     phi.blocks.some((from) => isBack(from) && tree.dominates(target.id, from.id))
   );
 }

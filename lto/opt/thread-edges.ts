@@ -12,7 +12,6 @@ import { phisOf, predecessors, replaceSuccessor } from "../ir/cfg-edit.js";
 import { forEachRecord, recordsIn } from "../ir/debug-records.js";
 import type { Editor } from "../ir/editor.js";
 import { integerCompare } from "../ir/fold/integers.js";
-import { withHints } from "../ir/hints.js";
 import { type Block, type BodyView, type Inst, type InstWith, makeInst, Op } from "../ir/instructions.js";
 import { intrinsicOf } from "../ir/intrinsics.js";
 import type { Func } from "../ir/module.js";
@@ -196,9 +195,6 @@ export function thread(editor: Editor, block: Block): number {
     const edge = edgesOf(decision, editor.fn)[0];
     if (edge === undefined) return threaded;
     const { from, target } = edge;
-    // What it says of the loop that it came back to does not hold of another.
-    const end = from.terminator;
-    if (end.hints !== null) end.hints = withHints(end.hints, { loop: null });
     replaceSuccessor(editor, from, block, target, (user) =>
       passedFrom(enteringFrom(user, block), block, from),
     );
