@@ -110,7 +110,14 @@ Thirty-one programs of the LLVM test suite beside \`clang -Oz -flto\` of clang 2
 0.838, loaded bytes 0.809, executed instructions 1.035. Most instructions more: lambda 1.23, tsp 1.16, rsbench 1.13, siod and sgefa 1.12,
 cfrac and minisat 1.09, sphereflake 1.09. Processor time, the least of five runs each in turn (three where one takes over three seconds): 1.063,
 most hexxagon 1.48 (which executes 0.998 of the instructions) and lambda 1.61. Clang 19 executes 1.7 times as many instructions in hexxagon as clang 22,
-and 1.3 times as many in tsp.
+and 1.3 times as many in tsp. Since then loops are entered behind conditions that hold (\`loop-rotate\`): bh executes 1.02 of clang's instructions
+(1.07 before), CoMD 0.96 (1.01), gnugo 0.89 (0.90), mst 0.97 (0.98), cfrac, tsp and lambda as many as before.
+
+For speed, executed instructions beside \`clang -O2 -flto\` of clang 22: fifteen packages 0.977 (\`npm run bench -- --instructions
+--columns ours,clang-lto\`), most lua 1.035, bzip2 1.024, byacc 1.023; fifteen programs of the LLVM test suite on which code for speed was not
+tried before (\`npm run bench -- --suite DIR --level O2\`: oourafft, salsa20, ecbdes, beamformer, analyzer, fftbench, lpbench, health, pcompress2,
+mason, bmm, huffbench, richards_benchmark, himenobmtxpa, mst) 1.003, most mst 1.117, salsa20 1.092, huffbench 1.089, oourafft 1.085; .text 0.997
+of clang's, most fftbench 1.75 and himenobmtxpa 1.49.
 
 ## What a link costs
 
