@@ -14,6 +14,8 @@ import type { InstructionCosts } from "../../target/instructions.js";
 const free = /^(?:lifetime|assume|experimental\.noalias|donothing|invariant|annotation)/;
 
 const always = (): boolean => true;
+/** It is in a register, as it were; others have to be brought there. */
+const isComputed = ({ valueKind }: Value): boolean => valueKind === "inst" || valueKind === "argument";
 
 /** Bytes that passing the arguments of a call takes, with the call itself. */
 export function bytesOfCall(call: Inst, count: number, bytes: InstructionCosts): number {
@@ -74,10 +76,9 @@ export function bytesOf(
       for (let i = 0; i < operands.length; i++) {
         if (!isEntered(inst.blocks[i]!)) continue;
         entries++;
-        const { valueKind } = operands[i]!;
-        if (valueKind !== "inst" && valueKind !== "argument") sum += bytes.constantEntry;
+        if (!isComputed(operands[i]!)) sum += bytes.constantEntry;
       }
-      return entries === 1 && isEntered !== always ? 0 : sum;
+      return entries === 1 ? 0 : sum;
     }
     case Op.GetElementPtr: {
       let sum = operands[0]!.valueKind === "global" ? bytes.globalOperand : 0;
@@ -90,9 +91,7 @@ export function bytesOf(
     }
     case Op.Select: {
       let sum = bytes.select + bytesOfConstants(inst, bytes, constants);
-      for (let i = 1; i < operands.length; i++)
-        if (operands[i]!.valueKind !== "inst" && operands[i]!.valueKind !== "argument")
-          sum += bytes.selectedConstant;
+      for (let i = 1; i < operands.length; i++) if (!isComputed(operands[i]!)) sum += bytes.selectedConstant;
       return sum;
     }
     case Op.Br:
