@@ -21,6 +21,7 @@ import { phisOf } from "../ir/cfg-edit.js";
 import type { Block } from "../ir/instructions.js";
 import { dominators } from "../pass/analyses.js";
 import type { FunctionPass } from "../pass/pass.js";
+import { forgetLoop } from "./simplify-cfg/graph.js";
 import { decisionOf, edgesOf, passOn, thread, withPassableUses } from "./thread-edges.js";
 import { removeUnreached } from "./unreachable-blocks.js";
 
@@ -46,7 +47,7 @@ export const jumpThreading: FunctionPass = {
     const editor = fn.edit();
     for (const block of joins) passOn(editor, block, tree);
     let threaded = 0;
-    for (const block of joins) threaded += thread(editor, block);
+    for (const block of joins) threaded += thread(editor, block, forgetLoop);
     removeUnreached(editor);
     context.count("threaded", threaded);
     return true;

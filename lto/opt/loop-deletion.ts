@@ -146,12 +146,10 @@ const isSame = (a: Value, b: Value): boolean =>
 function mayEnd(loop: Loop, fn: Func, found: Loops): boolean {
   const { fn: attributes } = fn.attributes;
   if (attributes.has("mustprogress") || attributes.has("willreturn")) return true;
-  return (
-    hasOnlyLoops(loop, found) &&
-    found.all.every(
-      (inner) => !found.contains(loop, inner.header.id) || saysProgress(inner, found) || counts(inner, found),
-    )
-  );
+  if (!hasOnlyLoops(loop, found)) return false;
+  const nest = found.all.filter(({ header }) => found.contains(loop, header.id));
+  // Not some one and others the other: where edges moved, the loop inside may be what was around what is outside now.
+  return nest.every((inner) => saysProgress(inner, found)) || nest.every((inner) => counts(inner, found));
 }
 /** Whether each cycle in a loop goes through the header of one: of others, that control enters anywhere, nobody speaks. */
 function hasOnlyLoops({ blocks }: Loop, found: Loops): boolean {

@@ -17,15 +17,17 @@
  *
  * Proof obligations: those of `thread-edges.ts`. The loop has one head after it: all that entered by the old head goes to
  * the same block, which only the old head led to, and which dominates an end of the loop; no edge back is led elsewhere.
- * What was asked of the loop (`llvm.loop`) is asked at its new end.
+ * What was asked of the loop (`llvm.loop`) is asked at its new end, if it was at each old one: of cycles by the others
+ * nobody said that they end. Edges that move come from where no new head leads to: what their branches say of loops holds.
  */
 import type { DominatorTree } from "../analysis/dominators.js";
 import { phisOf } from "../ir/cfg-edit.js";
-import { makeHints, noHints, withHints } from "../ir/hints.js";
-import type { Block } from "../ir/instructions.js";
+import { type LoopHints, makeHints, noHints, noLoopHints, withHints } from "../ir/hints.js";
+import type { Block, Inst } from "../ir/instructions.js";
 import type { Func } from "../ir/module.js";
 import { dominators } from "../pass/analyses.js";
 import type { FunctionPass } from "../pass/pass.js";
+import { forgetLoop } from "./simplify-cfg/graph.js";
 import { type Decision, decisionOf, edgesOf, passOn, thread, withPassableUses } from "./thread-edges.js";
 
 export const loopRotate: FunctionPass = {
@@ -58,7 +60,10 @@ export const loopRotate: FunctionPass = {
     for (const head of heads) {
       const ends = phisOf(head)[0]!.blocks.filter((from) => tree.dominates(head.id, from.id));
       if (thread(editor, head) === 0) continue;
-      for (const end of ends) moveLoopHint(end, head);
+      moveLoopHint(
+        ends.map(({ terminator }) => terminator),
+        head.terminator,
+      );
       context.count("rotated");
     }
     return true;
@@ -86,10 +91,19 @@ function isRotatable(decision: Decision, fn: Func, tree: DominatorTree, edgesInt
   );
 }
 
-/** What was asked of a loop at its old end is asked at its new one. */
-function moveLoopHint({ terminator: from }: Block, { terminator: to }: Block): void {
-  const loop = from.hints?.loop ?? null;
+/** What was asked of a loop at its old ends is asked at its new one, if all of them say so. */
+function moveLoopHint(ends: readonly Inst[], end: Inst): void {
+  const loop = agreed(ends.map(({ hints }) => hints?.loop ?? null));
+  for (const old of ends) forgetLoop(old);
   if (loop === null) return;
-  from.hints = withHints(from.hints!, { loop: null });
-  to.hints = to.hints === null ? makeHints({ ...noHints, loop }) : withHints(to.hints, { loop });
+  end.hints = end.hints === null ? makeHints({ ...noHints, loop }) : withHints(end.hints, { loop });
+}
+function agreed(said: readonly (LoopHints | null)[]): LoopHints | null {
+  const loops = said.filter((loop) => loop !== null);
+  const [first] = loops;
+  if (first === undefined || loops.length < said.length) return null;
+  const names = Object.keys(noLoopHints) as (keyof LoopHints)[];
+  return loops.every((loop) => names.every((name) => loop[name] === first[name]))
+    ? first
+    : { ...noLoopHints, mustProgress: loops.every(({ mustProgress }) => mustProgress) };
 }

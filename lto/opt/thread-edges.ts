@@ -8,7 +8,7 @@
  */
 import type { DominatorTree } from "../analysis/dominators.js";
 import { isNonNull } from "../analysis/value-facts.js";
-import { phisOf, predecessors, replaceSuccessor } from "../ir/cfg-edit.js";
+import { phisOf, predecessors, replaceSuccessor, uniquePredecessor } from "../ir/cfg-edit.js";
 import { forEachRecord, recordsIn } from "../ir/debug-records.js";
 import type { Editor } from "../ir/editor.js";
 import { integerCompare } from "../ir/fold/integers.js";
@@ -144,7 +144,8 @@ export function passOn(editor: Editor, block: Block, tree: DominatorTree): void 
     for (const [user, slot] of uses) {
       if (isPassed(block, user, slot)) continue;
       const below = successorAbove(block, user, slot, tree);
-      if (below === null) continue;
+      // A use that another block's phi made is none that was looked at.
+      if (below === null || uniquePredecessor(editor, below) === null) continue;
       let phi = made.get(below);
       if (phi === undefined) {
         phi = editor.prependPhi(makeInst(Op.Phi, value.type, [value], null, [block]), below);
@@ -185,8 +186,11 @@ function passOnRecords(editor: Editor, block: Block, tree: DominatorTree, passed
   }
 }
 
-/** @returns how many edges were led past the block */
-export function thread(editor: Editor, block: Block): number {
+/**
+ * @param moves called for the branch at the start of each edge before it moves
+ * @returns how many edges were led past the block
+ */
+export function thread(editor: Editor, block: Block, moves?: (end: Inst) => void): number {
   let threaded = 0;
   for (;;) {
     const decision = decisionOf(block);
@@ -195,6 +199,7 @@ export function thread(editor: Editor, block: Block): number {
     const edge = edgesOf(decision, editor.fn)[0];
     if (edge === undefined) return threaded;
     const { from, target } = edge;
+    moves?.(from.terminator);
     replaceSuccessor(editor, from, block, target, (user) =>
       passedFrom(enteringFrom(user, block), block, from),
     );

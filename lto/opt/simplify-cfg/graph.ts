@@ -5,6 +5,7 @@
 import { type KnownBits, knownBits } from "../../analysis/known-bits.js";
 import { incomingEdges } from "../../ir/cfg-edit.js";
 import type { Editor } from "../../ir/editor.js";
+import { withHints } from "../../ir/hints.js";
 import { type Block, type BodyView, type Inst, Op } from "../../ir/instructions.js";
 import type { Func } from "../../ir/module.js";
 import type { Origins } from "../../ir/origins.js";
@@ -140,3 +141,8 @@ export function canRedirect(from: Block, block: Block, target: Block): boolean {
 }
 
 export const bitsOf = (value: Value, { fn }: Graph): KnownBits => knownBits(value, fn);
+
+/** For an edge that goes elsewhere from now on: what its branch says of one loop's end would be said of another's. */
+export function forgetLoop(end: Inst): void {
+  if (end.hints !== null) end.hints = withHints(end.hints, { loop: null });
+}

@@ -3,15 +3,18 @@
  *
  * Proof obligations: the memory is there wherever the function is executed. That of variables and of copies passed by
  * value is. What an attribute says of an argument holds at the function's entry, and after that as long as nothing frees
- * memory: in functions that call nothing that may. The load itself is plain, and of ordinary memory.
- * Breaks if: a call that frees counts as one that does not.
+ * memory: neither the function itself, nor another thread of which it may know that it has. So only in functions without calls
+ * that do more than compute, and without accesses that other threads take part in. The load itself is plain, and of ordinary memory.
+ * Breaks if: something by which threads speak to each other counts as an ordinary access.
  */
 import { constantPlace, sizeOfObject } from "../../analysis/objects.js";
 import type { DataLayout } from "../../ir/data-layout.js";
-import { type Inst, type InstWith, isCall, isPlainAccess, type Op } from "../../ir/instructions.js";
+import { type CallInst, type Inst, type InstWith, isCall, isPlainAccess, Op } from "../../ir/instructions.js";
+import { type Intrinsic, intrinsicOf } from "../../ir/intrinsics.js";
+import { Memory } from "../../ir/memory-effects.js";
 import type { Func } from "../../ir/module.js";
 import type { Argument } from "../../ir/values.js";
-import { mayFree } from "../call-effects.js";
+import { callEffects, isVolatileTransfer } from "../call-effects.js";
 
 /** Memory that is there: its size and alignment in bytes. */
 interface Room {
@@ -50,8 +53,32 @@ export class ReadableMemory {
   }
 
   private nothingIsFreed(): boolean {
-    this.isKept ??= this.fn.view().blocks.every(({ insts }) => !insts.some(frees));
+    this.isKept ??= this.fn.view().blocks.every(({ insts }) => !insts.some(mayBeGoneAfter));
     return this.isKept;
   }
 }
-const frees = (inst: Inst): boolean => isCall(inst) && mayFree(inst);
+/** Whether memory may be gone after an instruction: freed by it, or by another thread that tells so there. */
+function mayBeGoneAfter(inst: Inst): boolean {
+  switch (inst.op) {
+    case Op.Load:
+    case Op.Store:
+      return !isPlainAccess(inst);
+    case Op.Fence:
+    case Op.CmpXchg:
+    case Op.AtomicRMW:
+      return true;
+    default:
+      return isCall(inst) && mayBeGoneAfterCall(inst);
+  }
+}
+const isTransfer = ({ name }: Intrinsic): boolean => name.startsWith("mem");
+function mayBeGoneAfterCall(call: CallInst): boolean {
+  const intrinsic = intrinsicOf(call.operands[0]!);
+  if (intrinsic !== null)
+    return (
+      !intrinsic.noFree ||
+      (!intrinsic.noSync && (!isTransfer(intrinsic) || isVolatileTransfer(call, intrinsic.name)))
+    );
+  // `nosync` allows relaxed accesses, which are enough to be told.
+  return callEffects(call) !== Memory.None;
+}

@@ -1,12 +1,12 @@
 /** Rules of `simplify-cfg` on branches that are decided by where control comes from. */
 import { jumpTo, replaceSuccessor, replaceTerminator } from "../../ir/cfg-edit.js";
 import { integerCompare } from "../../ir/fold/integers.js";
-import { withHints } from "../../ir/hints.js";
 import { type Block, type Inst, type InstWith, Op } from "../../ir/instructions.js";
 import type { Value } from "../../ir/values.js";
 import {
   canRedirect,
   enteringFrom,
+  forgetLoop,
   type Graph,
   hasMovableEdges,
   isPinned,
@@ -73,9 +73,7 @@ export function threadConstants(block: Block, graph: Graph): Plan | null {
     if (!canRedirect(from, block, target)) continue;
     if (!isUsedHereOnly(block, count, condition, graph)) return null;
     return ({ editor }) => {
-      // What it says of the loop that this was the head of does not hold of one that the target is the head of.
-      const end = from.terminator;
-      if (end.hints !== null) end.hints = withHints(end.hints, { loop: null });
+      forgetLoop(from.terminator);
       replaceSuccessor(editor, from, block, target, (user) =>
         passedFrom(enteringFrom(user, block), block, from),
       );
