@@ -6,6 +6,7 @@
  * define, under its name and with its exact prototype, and nothing says that it may be another (`nobuiltin` on the call,
  * `no-builtins` or `no-builtin-NAME` on the caller).
  */
+import type { BlockTimes } from "../../analysis/function-times.js";
 import { AttributeList, AttributeSet, noAttributes } from "../../ir/attributes.js";
 import { Builder } from "../../ir/builder.js";
 import type { DataLayout } from "../../ir/data-layout.js";
@@ -115,11 +116,15 @@ export class RuleContext {
   private caller: Func | null = null;
   /** Numbers of the caller's instructions whose results are used; made when first asked for. */
   private used: Uint8Array | null = null;
+  /** What was answered for the caller, in which blocks may be split since. */
+  private readonly worths = new Map<LibraryCall, number>();
 
+  /** @param times what time is worth in code for size; null: nothing */
   constructor(
     readonly layout: DataLayout,
     private readonly names: Names,
     readonly costs: CallCosts,
+    private readonly times: BlockTimes | null,
   ) {}
 
   /** A number as `size_t`. */
@@ -131,6 +136,18 @@ export class RuleContext {
     this.caller = caller;
     this.goal = goal;
     this.used = null;
+    this.worths.clear();
+    this.times?.forget();
+  }
+  /** Bytes that code for size may take so that so many instructions are executed less where the call is. */
+  timeBytes(call: LibraryCall, instructions: number): number {
+    if (this.times === null) return 0;
+    let worth = this.worths.get(call);
+    if (worth === undefined) {
+      this.caller!.view().renumber();
+      this.worths.set(call, (worth = this.times.bytes(this.caller!, call.parent!, 1)));
+    }
+    return worth * instructions;
   }
   /** Shorter before faster. */
   get isSmall(): boolean {

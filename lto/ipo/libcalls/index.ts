@@ -21,10 +21,12 @@
  * Breaks if: a program brings a library (linked after this step) whose functions of these names do something else, and
  * does not say so.
  */
+import { BlockTimes, functionTimes } from "../../analysis/function-times.js";
 import type { DataLayout } from "../../ir/data-layout.js";
 import { isCall } from "../../ir/instructions.js";
 import type { Func, GlobalValue, Module } from "../../ir/module.js";
-import type { ComponentPass, ComponentWalk, ProgramContext } from "../../pass/pass.js";
+import { callGraph } from "../../pass/analyses.js";
+import { type ComponentPass, type ComponentWalk, isForSize, type ProgramContext } from "../../pass/pass.js";
 import { placeOfOrigin, type Remark, type SourcePlace, words } from "../../pass/remarks.js";
 import { isLibraryCall, type LibraryCall, Maker, Names, prototype, type Rule, RuleContext } from "./calls.js";
 import * as numbers from "./numbers.js";
@@ -81,6 +83,15 @@ function ruleOf(fn: Func, layout: DataLayout): Rule | null {
   return fn.valueType === prototype(type, layout) ? rule : null;
 }
 
+/** What time is worth in code for size, where a rule may ask. */
+function timesOf(module: Module, context: ProgramContext): BlockTimes | null {
+  const { sizeTime } = context;
+  const mayAsk = module.functions.some((fn) => ruleOf(fn, module.dataLayout) === sqrt);
+  const isAsked = module.functions.some((fn) => !fn.isDeclaration && isForSize(context.goalOf(fn)));
+  if (sizeTime === 0 || !mayAsk || !isAsked) return null;
+  return new BlockTimes(functionTimes(module, context.ofModule(callGraph)), sizeTime);
+}
+
 interface Find {
   readonly call: LibraryCall;
   readonly callee: Func;
@@ -97,7 +108,7 @@ class LibraryCalls implements ComponentWalk {
     private readonly context: ProgramContext,
   ) {
     this.names = new Names(module);
-    this.rule = new RuleContext(module.dataLayout, this.names, context.costs.calls);
+    this.rule = new RuleContext(module.dataLayout, this.names, context.costs.calls, timesOf(module, context));
   }
 
   run(functions: readonly Func[]): boolean {
@@ -156,7 +167,7 @@ export const libcalls: ComponentPass = {
   description:
     "simplifies calls of C library functions: known results, shorter or faster functions for the same",
   counters: { calls: "calls simplified" },
-  requires: [],
+  requires: [callGraph],
   preserves: [],
   begin: (module, context) => new LibraryCalls(module, context),
 };

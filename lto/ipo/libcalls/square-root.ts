@@ -2,7 +2,7 @@
  * Square roots: the instruction, where that does all that the library's function does.
  *
  * The function sets `errno` where its argument is less than zero, and does nothing else that the instruction does not. For
- * speed, the instruction comes first, and the call follows where its result is no number:
+ * speed, and where code for size is hot enough, the instruction comes first, and the call follows where its result is no number:
  *
  *     %r = call double @sqrt(double %x)   →   %s = call double @llvm.sqrt.f64(double %x)
  *                                             br (fcmp ord %s, %s), label %rest, label %call
@@ -19,6 +19,10 @@ import { argument } from "./strings.js";
 
 /** Weights of a result that is a number, and of one that is none. */
 const usually: readonly number[] = [2000, 1];
+/** Bytes that the instruction, the question and the jump take. */
+const questionBytes = 14;
+/** Instructions of the function, and that lead to it and back, beside those. */
+const functionInstructions = 12;
 /** How deep sums and products are looked into. */
 const mostDepth = 4;
 
@@ -71,5 +75,7 @@ function callWhereUnordered(make: Maker, call: LibraryCall): Value {
 export const sqrt: Rule = (call, context) => {
   if (!context.rootsAreInstructions || call.data.tail === "musttail") return null;
   if (isNeverNegative(argument(call, 0))) return (make) => make.squareRoot(argument(call, 0), call.flags);
-  return context.goal === "speed" && context.isUsed(call) ? (make) => callWhereUnordered(make, call) : null;
+  if (!context.isUsed(call)) return null;
+  const isWorth = context.goal === "speed" || context.timeBytes(call, functionInstructions) >= questionBytes;
+  return isWorth ? (make) => callWhereUnordered(make, call) : null;
 };

@@ -7,7 +7,7 @@
  */
 import { type Inst, isCall, isPlainAccess, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
-import type { Value } from "../../ir/values.js";
+import { isConstant, type Value } from "../../ir/values.js";
 import { callReturns, neverUnwinds } from "../call-effects.js";
 import { isExpression } from "../gvn/expressions.js";
 import type { CertainInstructions } from "../loops/certain.js";
@@ -75,7 +75,7 @@ export class Hoisting {
 
   /**
    * What moves, in an order in which it can do so one by one.
-   * @param leastDepth only for what loops compute that are nested so often
+   * @param leastDepth only for what loops compute that are nested so often, and what is slow
    */
   list(leastDepth: number): Hoist[] {
     const { movable } = this;
@@ -85,7 +85,7 @@ export class Hoisting {
     // What the one that moves needs moves as well: it comes earlier in the list.
     for (let i = movable.length - 1; i >= 0; i--) {
       const inst = movable[i]!;
-      if (this.isWanted[inst.id] === 0 && !(isWorth(inst) && this.depthOf(inst) >= leastDepth)) continue;
+      if (this.isWanted[inst.id] === 0 && !this.isWorth(inst, leastDepth)) continue;
       this.isWanted[inst.id] = 1;
       for (const operand of inst.operands) this.want(operand);
     }
@@ -102,6 +102,9 @@ export class Hoisting {
     return hoists;
   }
 
+  private isWorth(inst: Inst, leastDepth: number): boolean {
+    return isWorth(inst) && (this.depthOf(inst) >= leastDepth || isSlow(inst));
+  }
   private depthOf(inst: Inst): number {
     return this.loops.of[inst.parent!.id]!.depth;
   }
@@ -206,5 +209,30 @@ function isWorth(inst: Inst): boolean {
       return true;
     default:
       return inst.op >= Op.FNeg && inst.op <= Op.Xor;
+  }
+}
+
+/** Intrinsics that are functions of the library, or instructions that take as long as ten others. */
+const slowIntrinsics = new Set(
+  "sqrt pow powi sin cos tan asin acos atan atan2 sinh cosh tanh exp exp2 exp10 log log2 log10".split(" "),
+);
+
+/** Whether it takes as long as ten others: even where each byte counts it is done once. */
+export function isSlow({ op, operands }: Inst): boolean {
+  switch (op) {
+    case Op.FDiv:
+    case Op.FRem:
+      return true;
+    case Op.UDiv:
+    case Op.SDiv:
+    case Op.URem:
+    case Op.SRem:
+      return !isConstant(operands[1]!);
+    case Op.Call: {
+      const intrinsic = intrinsicOf(operands[0]!);
+      return intrinsic === null ? operands[0]!.valueKind !== "asm" : slowIntrinsics.has(intrinsic.name);
+    }
+    default:
+      return false;
   }
 }

@@ -28,24 +28,25 @@
  * touches it, no call may leave the loop otherwise than by its edges, and each edge out gets a store.
  * Breaks if: control enters loops by ways that are no edges, or memory changes in a way that `memory/alias.ts` does not know.
  *
- * For size there is no promotion, and only what loops in loops do anew moves, if bytes may be given for time: in memory
- * operands loads cost few bytes, in registers they take other values' place. Loaded bytes of SQLite are 1.0007 so, of eight
+ * For size there is no promotion, and only what is slow (divisions, roots, calls) or what loops in loops do anew moves, if
+ * bytes may be given for time: in memory operands loads cost few bytes, in registers they take other values' place. Loaded bytes of SQLite are 1.0007 so, of eight
  * programs of Debian's between 1 and 1.0001; with all loops 1.0012, of grep 1.001. A stencil over five arrays whose sizes
  * are in memory (himenobmtxpa of the LLVM test suite) takes 0.82 of the time.
  */
 import { predecessorLists } from "../../analysis/cfg.js";
 import type { Editor } from "../../ir/editor.js";
 import { dropUBImplying, withHints } from "../../ir/hints.js";
-import { type BodyView, isCall } from "../../ir/instructions.js";
+import { type Block, type BodyView, isCall } from "../../ir/instructions.js";
 import type { Origins } from "../../ir/origins.js";
 import { returnsTwice } from "../../ir/returns-twice.js";
 import type { Value } from "../../ir/values.js";
 import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
+import { isExpression } from "../gvn/expressions.js";
 import { CertainInstructions } from "../loops/certain.js";
 import { type Loop, Loops, mayLoop, preheaderOf } from "../loops/loop.js";
 import { MemoryOperations } from "../memory/operations.js";
-import { type Hoist, Hoisting } from "./hoist.js";
+import { type Hoist, Hoisting, isSlow } from "./hoist.js";
 import { LoopMemory } from "./loop-memory.js";
 import { findPromotions, promotePlaces } from "./promotion.js";
 import { findRegroups, regroup } from "./regroup.js";
@@ -77,7 +78,7 @@ export const licm: FunctionPass = {
     const nest = context.ofBody(loops, view);
     const found = new Loops(view, nest, context.ofBody(dominators, view));
     const leastDepth = isForSpeed ? 1 : depthForSize;
-    if (!found.all.some(({ depth }) => depth >= leastDepth)) return false;
+    if (!found.all.some(({ depth, blocks }) => depth >= leastDepth || blocks.some(hasSlow))) return false;
     const count = view.renumber();
     if (mayReturnTwice(view)) return false;
     const predecessors = predecessorLists(context.ofBody(cfg, view));
@@ -109,6 +110,8 @@ export const licm: FunctionPass = {
     return true;
   },
 };
+
+const hasSlow = ({ insts }: Block): boolean => insts.some((inst) => isSlow(inst) && isExpression(inst));
 
 const mayReturnTwice = ({ blocks }: BodyView): boolean =>
   blocks.some(({ insts }) => insts.some((inst) => isCall(inst) && returnsTwice(inst)));
