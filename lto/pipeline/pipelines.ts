@@ -19,6 +19,7 @@ import { expandSelectsPass } from "../codegen/lowering/expand-selects.js";
 import { extendedSums } from "../codegen/lowering/extended-sums.js";
 import { guardCallees } from "../codegen/lowering/guard-callees.js";
 import { guardEntries } from "../codegen/lowering/guard-entries.js";
+import { indexPointers } from "../codegen/lowering/index-pointers.js";
 import { lateIncrements } from "../codegen/lowering/late-increments.js";
 import { legalize } from "../codegen/lowering/legalize-pass.js";
 import { returnedArgumentPropagation } from "../codegen/lowering/returned-argument-propagation.js";
@@ -246,6 +247,8 @@ const lowering: readonly LoweringStep[] = [
   must(splitEdges),
   // Last: what only a phi needs on one way is computed on the edge.
   may(sink),
+  // After all that makes pointers and counters of loops; before what moves the counters' sums.
+  may(indexPointers),
   // After what moves computations out of loops. Addresses that it makes selection folds.
   may(lateIncrements),
   // After all that folds constants. For size.

@@ -470,6 +470,12 @@ class Writer {
     this.begin(end);
     this.join(arms);
   }
+  /** A pointer that goes through the table beside a counter, and stays there. */
+  private walker(step: number, trips: number): { name: string; start: string; bytes: number } {
+    const scale = this.random.pick([1, 2, 4].filter((by) => Math.abs(by * step) * trips < 16)) ?? 1;
+    const start = `getelementptr (i8, ptr @table, i64 ${this.random.pick([15, 16])})`;
+    return { name: `%w${this.names++}`, start, bytes: step * scale };
+  }
   private loop(depth: number): void {
     const [head, body, end] = [this.label(), this.label(), this.label()];
     const before = this.block;
@@ -484,9 +490,11 @@ class Writer {
     this.begin(head);
     const counter = `%i${this.names++}`;
     const carried = `%k${this.names++}`;
+    const walker = this.random.chance(0.4) ? this.walker(step, trips) : null;
     // Filled in when the end of the body is known.
     const at = this.lines.length;
     this.lines.push("", "");
+    if (walker !== null) this.lines.push("");
     this.value("i32", carried);
     this.line(`%more${counter.slice(1)} = icmp ${isExact ? "ne" : "ult"} i32 ${counter}, ${limit}`);
     this.line(`br i1 %more${counter.slice(1)}, label %${body}, label %${end}`);
@@ -498,12 +506,23 @@ class Writer {
       const predicate = this.random.pick(["slt", "sgt", "ult", "ugt", "eq"]);
       this.emit("i1", `icmp ${predicate} i32 ${counter}, ${limit + this.random.below(5) - 2 - step}`);
     }
+    if (walker !== null) this.load({ pointer: walker.name, type: "i8" });
     this.statements(depth);
+    if (walker !== null && this.random.chance(0.5)) this.load({ pointer: walker.name, type: "i8" });
     const next = this.emit("i32", `add ${isExact ? "" : "nuw "}i32 ${counter}, ${step}`);
     const last = this.pick("i32");
     this.line(`br label %${head}`);
     this.lines[at] = `  ${counter} = phi i32 [ ${first}, %${before} ], [ ${next}, %${this.block} ]`;
     this.lines[at + 1] = `  ${carried} = phi i32 [ ${start}, %${before} ], [ ${last}, %${this.block} ]`;
+    if (walker !== null) {
+      this.lines[at + 2] =
+        `  ${walker.name} = phi ptr [ ${walker.start}, %${before} ], [ ${walker.name}n, %${this.block} ]`;
+      this.lines.splice(
+        this.lines.length - 1,
+        0,
+        `  ${walker.name}n = getelementptr i8, ptr ${walker.name}, i64 ${walker.bytes}`,
+      );
+    }
     this.pool = outer;
     this.begin(end);
   }
