@@ -2,7 +2,7 @@
 
 import { renamePhiEntries } from "../../ir/cfg-edit.js";
 import { replaceInRecords } from "../../ir/debug-reconcile.js";
-import { Block, type Body, type Inst } from "../../ir/instructions.js";
+import { Block, type Body, type BodyView, type Inst, Op } from "../../ir/instructions.js";
 import { raw } from "../../ir/raw.js";
 import type { Value } from "../../ir/values.js";
 
@@ -12,6 +12,32 @@ export interface Use {
   readonly position: number;
   /** Where the value has to be there: for phis the end of the block that it comes from. */
   readonly block: Block;
+}
+
+/** Who uses each instruction's value, as noted: who changes operands says so. */
+export class Uses {
+  private readonly lists = new Map<Inst, Use[]>();
+
+  constructor({ blocks }: BodyView) {
+    for (const block of blocks) for (const inst of block.insts) this.note(inst, block);
+  }
+
+  of(inst: Inst): readonly Use[] {
+    return this.lists.get(inst) ?? [];
+  }
+  set(inst: Inst, uses: readonly Use[]): void {
+    this.lists.set(inst, [...uses]);
+  }
+  /** Adds what an instruction of a block uses. */
+  note(user: Inst, at: Block): void {
+    user.operands.forEach((operand, position) => {
+      if (operand.valueKind !== "inst") return;
+      const use = { user, position, block: user.op === Op.Phi ? user.blocks[position]! : at };
+      const list = this.lists.get(operand);
+      if (list === undefined) this.lists.set(operand, [use]);
+      else list.push(use);
+    });
+  }
 }
 
 export function newBlock(body: Body): Block {

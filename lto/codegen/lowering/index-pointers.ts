@@ -39,7 +39,7 @@ import { i8, i16, i32, i64, ptr, type Type } from "../../ir/types.js";
 import { constI64, isConstant, type Value } from "../../ir/values.js";
 import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
-import type { Use } from "./blocks.js";
+import { Uses } from "./blocks.js";
 import type { LoweringContext } from "./context.js";
 
 /** What addressing multiplies an index by. */
@@ -119,9 +119,10 @@ interface Indexed extends Start {
 class Pointers {
   indexed = 0;
   widened = 0;
-  private readonly uses = new Map<Inst, Use[]>();
+  /** Made when first asked for: most bodies have no pointers beside counters. */
+  private known: Uses | null = null;
   private readonly gone = new Set<Inst>();
-  /** What records say instead of what is gone, later ones first: what that would be made of. */
+  /** What records say instead of what is gone, step by step. */
   private readonly spoken: (readonly [of: Inst, as: Inst])[] = [];
   private readonly layout: DataLayout;
   private readonly isForSpeed: boolean;
@@ -137,20 +138,10 @@ class Pointers {
     this.layout = layout;
     this.isForSpeed = goal === "speed";
     this.sizeTime = sizeTime;
-    for (const block of body.blocks) for (const inst of block.insts) this.note(inst, block);
   }
 
-  private note(user: Inst, at: Block): void {
-    user.operands.forEach((operand, position) => {
-      if (operand.valueKind !== "inst") return;
-      const use = { user, position, block: user.op === Op.Phi ? user.blocks[position]! : at };
-      const list = this.uses.get(operand);
-      if (list === undefined) this.uses.set(operand, [use]);
-      else list.push(use);
-    });
-  }
-  private usesOf(inst: Inst): readonly Use[] {
-    return this.uses.get(inst) ?? [];
+  private get uses(): Uses {
+    return (this.known ??= new Uses(this.body));
   }
 
   inLoop(head: Block): void {
@@ -229,11 +220,11 @@ class Pointers {
     let negative: Inst | null = null;
     for (const indexed of found) {
       let base = bases.get(indexed.base);
-      if (base === undefined) bases.set(indexed.base, (base = opaque(indexed.base, counter.entry)));
+      if (base === undefined) bases.set(indexed.base, (base = this.opaque(indexed.base, counter.entry)));
       if (indexed.isBefore) {
-        negative ??= insertBefore(entry, makeInst(Op.Sub, i64, [constI64(0), index.start], null));
+        negative ??= this.insert(entry, makeInst(Op.Sub, i64, [constI64(0), index.start], null));
         const elementType = units.get(indexed.scale)!;
-        base = insertBefore(entry, makeInst(Op.GetElementPtr, ptr, [base, negative], { elementType }));
+        base = this.insert(entry, makeInst(Op.GetElementPtr, ptr, [base, negative], { elementType }));
       }
       this.rewrite(indexed, base, index.phi);
     }
@@ -262,7 +253,7 @@ class Pointers {
     accesses: Access[],
     addresses: Inst[],
   ): boolean {
-    return this.usesOf(value).every(({ user, position, block }) => {
+    return this.uses.of(value).every(({ user, position, block }) => {
       if (user === pointer.phi || user === pointer.sum) return true;
       if (!this.isInLoop(block, pointer.phi.parent!)) return false;
       if ((user.op === Op.Load && position === 0) || (user.op === Op.Store && position === 1)) {
@@ -283,10 +274,10 @@ class Pointers {
   ): void {
     const elementType = units.get(scale)!;
     for (const { inst, position, distance: beside } of accesses) {
-      let address = insertBefore(inst, makeInst(Op.GetElementPtr, ptr, [base, index], { elementType }));
+      let address = this.insert(inst, makeInst(Op.GetElementPtr, ptr, [base, index], { elementType }));
       const bytes = distance + beside;
       if (bytes !== 0)
-        address = insertBefore(
+        address = this.insert(
           inst,
           makeInst(Op.GetElementPtr, ptr, [address, constI64(bytes)], { elementType: i8 }),
         );
@@ -301,7 +292,7 @@ class Pointers {
     this.indexed++;
     const first = pointer.start;
     if (isBefore || base === first || first.valueKind !== "inst") return;
-    if (this.usesOf(first).every(({ user }) => this.gone.has(user))) this.remove(first, first);
+    if (this.uses.of(first).every(({ user }) => this.gone.has(user))) this.remove(first, first);
   }
 
   /** Makes a counter 64 bits wide. @returns it */
@@ -311,13 +302,14 @@ class Pointers {
     const number = startNumber(counter, op);
     const start =
       number === null
-        ? insertBefore(entry.terminator, makeInst(op, i64, [counter.start], null))
+        ? this.insert(entry.terminator, makeInst(op, i64, [counter.start], null))
         : constI64(number);
     const wide = makeInst(Op.Phi, i64, [], null, []) as Inst;
     wide.parent = phi.parent;
-    const next = insertBefore(sum, makeInst(Op.Add, i64, [wide, constI64(counter.step)], null));
+    const next = this.insert(sum, makeInst(Op.Add, i64, [wide, constI64(counter.step)], null));
     raw(wide).operands = phi.blocks.map((block) => (block === entry ? start : next));
     raw(wide).blocks = [...phi.blocks];
+    this.uses.note(wide, phi.parent!);
     const insts = raw(phi.parent!).insts;
     insts.splice(insts.indexOf(phi), 0, wide);
     const first = insts.find((inst) => inst.op !== Op.Phi)!;
@@ -342,16 +334,31 @@ class Pointers {
     isSame: (user: Inst) => boolean,
   ): void {
     let narrow: Inst | null = null;
-    for (const { user, position } of this.usesOf(inst)) {
+    for (const { user, position } of this.uses.of(inst)) {
       if (user === other || this.gone.has(user)) continue;
       if (isSame(user)) {
-        for (const use of this.usesOf(user)) raw(use.user).operands[use.position] = wide;
+        for (const use of this.uses.of(user)) raw(use.user).operands[use.position] = wide;
         this.remove(user, wide);
         continue;
       }
-      narrow ??= insertBefore(before, makeInst(Op.Trunc, i32, [wide], null));
+      narrow ??= this.insert(before, makeInst(Op.Trunc, i32, [wide], null));
       raw(user).operands[position] = narrow;
     }
+  }
+
+  private insert(before: Inst, made: unknown): Inst {
+    const inst = made as Inst;
+    const block = before.parent!;
+    inst.parent = block;
+    inst.origin = before.origin;
+    const { insts } = raw(block);
+    insts.splice(insts.indexOf(before), 0, inst);
+    this.uses.note(inst, block);
+    return inst;
+  }
+  /** A constant in a register: selection would make it anew for each access. */
+  private opaque(base: Value, entry: Block): Value {
+    return isConstant(base) ? this.insert(entry.terminator, makeInst(Op.Freeze, ptr, [base], null)) : base;
   }
 
   private remove(inst: Inst, as: Inst): void {
@@ -453,17 +460,3 @@ function isExtended(user: Inst, { sum, start, step }: Walk, extension: Extension
   const isUp = sum.op === Op.Add ? step > 0 : step < 0;
   return isUp && (sum.flags & Flag.Nuw) !== 0;
 }
-
-function insertBefore(before: Inst, made: unknown): Inst {
-  const inst = made as Inst;
-  const block = before.parent!;
-  inst.parent = block;
-  inst.origin = before.origin;
-  const { insts } = raw(block);
-  insts.splice(insts.indexOf(before), 0, inst);
-  return inst;
-}
-
-/** A constant in a register: selection would make it anew for each access. */
-const opaque = (base: Value, entry: Block): Value =>
-  isConstant(base) ? insertBefore(entry.terminator, makeInst(Op.Freeze, ptr, [base], null)) : base;

@@ -33,7 +33,7 @@ import { i8, type Type } from "../../ir/types.js";
 import { constI64, type Value } from "../../ir/values.js";
 import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
-import type { Use } from "./blocks.js";
+import { type Use, Uses } from "./blocks.js";
 import type { LoweringContext } from "./context.js";
 
 /** More addresses are not made anew for one sum. */
@@ -88,7 +88,7 @@ interface Place {
 class Increments {
   moved = 0;
   addresses = 0;
-  private readonly uses = new Map<Inst, Use[]>();
+  private readonly uses: Uses;
   private readonly frequencies: Float64Array;
   private readonly predecessors: readonly (readonly number[])[];
 
@@ -101,20 +101,7 @@ class Increments {
   ) {
     this.predecessors = predecessorLists(successors);
     this.frequencies = estimatedFrequencies(body.blocks, successors, nest);
-    for (const block of body.blocks) for (const inst of block.insts) this.note(inst, block);
-  }
-
-  private note(user: Inst, at: Block): void {
-    user.operands.forEach((operand, position) => {
-      if (operand.valueKind !== "inst") return;
-      const use = { user, position, block: user.op === Op.Phi ? user.blocks[position]! : at };
-      const list = this.uses.get(operand);
-      if (list === undefined) this.uses.set(operand, [use]);
-      else list.push(use);
-    });
-  }
-  private usesOf(inst: Inst): readonly Use[] {
-    return this.uses.get(inst) ?? [];
+    this.uses = new Uses(body);
   }
 
   look(phi: Inst, isForSpeed: boolean): void {
@@ -123,9 +110,9 @@ class Increments {
     if (sum === null || !this.isNeededAfter(phi, sum, this.placeAfter(sum), phi.parent!)) return;
     if (this.moveTo(phi, sum, [])) return;
     const most = isForSpeed ? farthest : mostOfByte;
-    const addresses = this.usesOf(sum).filter(
-      ({ user, position }) => Math.abs(this.distance(phi, sum, user, position) ?? Infinity) <= most,
-    );
+    const addresses = this.uses
+      .of(sum)
+      .filter(({ user, position }) => Math.abs(this.distance(phi, sum, user, position) ?? Infinity) <= most);
     if (addresses.length > 0 && addresses.length <= mostAddresses) this.moveTo(phi, sum, addresses);
   }
 
@@ -152,7 +139,7 @@ class Increments {
 
   /** @param addresses uses that are to be made of the phi. @returns whether it could be done */
   private moveTo(phi: Inst, sum: Inst, addresses: readonly Use[]): boolean {
-    const others = this.usesOf(sum).filter((use) => !addresses.includes(use));
+    const others = this.uses.of(sum).filter((use) => !addresses.includes(use));
     const isRight = (place: Place | null): place is Place =>
       place !== null &&
       !this.isNeededAfter(phi, sum, place, phi.parent!) &&
@@ -166,7 +153,7 @@ class Increments {
     insts.splice(insts.indexOf(sum), 1);
     raw(place.block).insts.splice(place.block.insts.indexOf(place.before), 0, sum);
     sum.parent = place.block;
-    this.uses.set(sum, [...others]);
+    this.uses.set(sum, others);
     this.moved++;
     this.addresses += addresses.length;
     return true;
@@ -209,7 +196,7 @@ class Increments {
 
   /** Whether something but the sum needs the old value, or what addresses make of it, from a place on. */
   private isNeededAfter(value: Inst, sum: Inst, place: Place, head: Block, depth = 0): boolean {
-    const uses = this.usesOf(value).filter(({ user }) => user !== sum);
+    const uses = this.uses.of(value).filter(({ user }) => user !== sum);
     if (this.anyAfter(uses, place, head)) return true;
     return uses.some(
       ({ user }) =>
@@ -259,20 +246,20 @@ class Increments {
       const address = makeInst(Op.GetElementPtr, base.type, [base, index], { elementType }) as Inst;
       address.parent = block;
       raw(block).insts.splice(block.insts.indexOf(user), 0, address);
-      this.note(address, block);
+      this.uses.note(address, block);
       return address;
     };
     if (user.op !== Op.GetElementPtr) {
       raw(user).operands[position] = insert(phi, constI64(this.distance(phi, sum, user, position)!), i8);
-      this.note(user, block);
+      this.uses.note(user, block);
       return;
     }
     const [base, index] = user.operands as readonly [Value, Value];
     const early =
       position === 1 ? insert(base, phi, user.data.elementType) : insert(phi, index, user.data.elementType);
     const late = insert(early, constI64(this.distance(phi, sum, user, position)!), i8);
-    for (const use of this.usesOf(user)) raw(use.user).operands[use.position] = late;
-    this.uses.set(late, [...this.usesOf(user)]);
+    for (const use of this.uses.of(user)) raw(use.user).operands[use.position] = late;
+    this.uses.set(late, this.uses.of(user));
     raw(block).insts.splice(block.insts.indexOf(user), 1);
   }
 
