@@ -59,7 +59,13 @@ export function checkLegal(f: LegalFunction): string[] {
       problems.push(`@${f.fn.name} block ${b}: ${opNames[inst.op]}: ${what}`);
     };
     if (block.insts.length === 0) problems.push(`@${f.fn.name} block ${b}: empty`);
+    const before = new Set<Inst>();
     block.insts.forEach((inst, i) => {
+      if (inst.op !== Op.Phi)
+        for (const operand of inst.operands)
+          if (operand.valueKind === "inst" && operand.parent === block && !before.has(operand))
+            complain(inst, "an operand is computed after it");
+      before.add(inst);
       if (isTerminator(inst.op) !== (i === block.insts.length - 1)) complain(inst, "terminator out of place");
       if (inst.parent !== block) complain(inst, "wrong parent");
       checkInst(inst, f, seen, complain);

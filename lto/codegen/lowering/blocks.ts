@@ -28,6 +28,15 @@ export class Uses {
   set(inst: Inst, uses: readonly Use[]): void {
     this.lists.set(inst, [...uses]);
   }
+  /** An instruction that goes uses nothing any more. */
+  forget(user: Inst): void {
+    for (const operand of user.operands)
+      if (operand.valueKind === "inst")
+        this.set(
+          operand,
+          this.of(operand).filter((use) => use.user !== user),
+        );
+  }
   /** Adds what an instruction of a block uses. */
   note(user: Inst, at: Block): void {
     user.operands.forEach((operand, position) => {

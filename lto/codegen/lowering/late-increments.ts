@@ -180,7 +180,8 @@ class Increments {
     let index = insts.length - 1;
     // A comparison at the end stays beside the branch that it is part of.
     const condition = block.terminator.operands[0];
-    if (index > 0 && condition === insts[index - 1]) index--;
+    const last = insts[index - 1];
+    if (last !== undefined && last === condition && last.op !== Op.Phi) index--;
     for (const use of uses)
       if (use.block === block && use.user.op !== Op.Phi) index = Math.min(index, insts.indexOf(use.user));
     if (block === own && index <= insts.indexOf(sum) + 1) return null;
@@ -260,6 +261,7 @@ class Increments {
     const late = insert(early, constI64(this.distance(phi, sum, user, position)!), i8);
     for (const use of this.uses.of(user)) raw(use.user).operands[use.position] = late;
     this.uses.set(late, this.uses.of(user));
+    this.uses.forget(user);
     raw(block).insts.splice(block.insts.indexOf(user), 1);
   }
 
