@@ -100,7 +100,7 @@ export const plainCosts: TargetCosts = {
     integers: 8,
     floats: 8,
     signExtendsWords: false,
-    rootsAreInstructions: false,
+    rootBytes: null,
     call: 4,
     around: 3,
     result: 1,

@@ -58,7 +58,7 @@ const costs: TargetCosts = {
   calls: {
     ...plainCosts.calls,
     signExtendsWords: true,
-    rootsAreInstructions: false,
+    rootBytes: null,
     around: 2,
     nextResult: 2,
     kept: 3,

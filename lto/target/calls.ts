@@ -8,8 +8,11 @@ export interface CallCosts {
   readonly floats: number;
   /** Whoever passes 32 bits in a register extends them by their sign (`signext`). */
   readonly signExtendsWords: boolean;
-  /** An instruction computes square roots of `float` and `double`; else it is a call of a routine. */
-  readonly rootsAreInstructions: boolean;
+  /**
+   * Bytes of the instruction that computes square roots of `float` and `double`, and of asking whether its result is a number;
+   * null: a root is a call of a routine.
+   */
+  readonly rootBytes: number | null;
   /** Bytes of a direct call. */
   readonly call: number;
   /** Estimated bytes of what a call does to values around it that had no call there. */

@@ -142,7 +142,7 @@ const calls: CallCosts = {
   integers: integerArguments.length,
   floats: vectorArgumentCount,
   signExtendsWords: false,
-  rootsAreInstructions: true,
+  rootBytes: 14,
   call: 5,
   around: 1.5,
   result: 0.5,

@@ -154,8 +154,9 @@ export class RuleContext {
     return this.goal === "minsize";
   }
 
-  get rootsAreInstructions(): boolean {
-    return this.costs.rootsAreInstructions;
+  /** Of a root, and the question whether it is a number; null: roots are no instructions. */
+  get rootBytes(): number | null {
+    return this.costs.rootBytes;
   }
 
   /** Whether something reads the call's result. */

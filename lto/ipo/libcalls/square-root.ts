@@ -19,8 +19,6 @@ import { argument } from "./strings.js";
 
 /** Weights of a result that is a number, and of one that is none. */
 const usually: readonly number[] = [2000, 1];
-/** Bytes that the instruction, the question and the jump take. */
-const questionBytes = 14;
 /** Instructions of the function, and that lead to it and back, beside those. */
 const functionInstructions = 12;
 /** How deep sums and products are looked into. */
@@ -73,9 +71,10 @@ function callWhereUnordered(make: Maker, call: LibraryCall): Value {
 }
 
 export const sqrt: Rule = (call, context) => {
-  if (!context.rootsAreInstructions || call.data.tail === "musttail") return null;
+  const { rootBytes } = context;
+  if (rootBytes === null || call.data.tail === "musttail") return null;
   if (isNeverNegative(argument(call, 0))) return (make) => make.squareRoot(argument(call, 0), call.flags);
   if (!context.isUsed(call)) return null;
-  const isWorth = context.goal === "speed" || context.timeBytes(call, functionInstructions) >= questionBytes;
+  const isWorth = context.goal === "speed" || context.timeBytes(call, functionInstructions) >= rootBytes;
   return isWorth ? (make) => callWhereUnordered(make, call) : null;
 };
