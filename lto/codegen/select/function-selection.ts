@@ -232,7 +232,8 @@ export abstract class FunctionSelection {
       vreg = this.materialize(value);
     });
     // Of numbers in floating point one would be a copy in front of operations that overwrite it.
-    const mayLeave = value.valueKind !== "float" || this.keepsFloats;
+    const mayLeave =
+      value.type.kind === "vector" ? constants.hasRoom : value.valueKind !== "float" || this.keepsFloats;
     if (made.length === 1) constants.add(key, made[0]!, vreg, mayLeave);
     else for (const inst of made) this.emit(inst);
     return vreg;

@@ -146,7 +146,7 @@ export function shiftVariable(l: Lowering, kind: ShiftKind, v: Value, amounts: V
     case 64: {
       const low = shiftUniform(l, kind, v, amounts);
       const high = shiftUniform(l, kind, v, dwordShuffle(l, amounts, 0xee));
-      return as(l, sse(l, "movsd", v2f64, as(l, high, v2f64), as(l, low, v2f64)), v2i64);
+      return lanesOfEach(l, [low, high]);
     }
     case 32: {
       // Each amount alone in the low quadword.
@@ -157,14 +157,23 @@ export function shiftVariable(l: Lowering, kind: ShiftKind, v: Value, amounts: V
         sse(l, "punpckhdq", v4i32, amounts, zero),
         as(l, sse(l, "psrldq", v2i64, as(l, amounts, v2i64), imm(12)), v4i32),
       ];
-      const [r0, r1, r2, r3] = counts.map((c) => shiftUniform(l, kind, v, c)) as [Value, Value, Value, Value];
-      const low = sse(l, "movss", v4f32, as(l, r1, v4f32), as(l, r0, v4f32));
-      const high = as(l, sse(l, "punpckhdq", v4i32, r2, r3), v4f32);
-      return as(l, sse(l, "shufps", v4f32, low, high, imm(0b11_00_01_00)), v4i32);
+      return lanesOfEach(
+        l,
+        counts.map((c) => shiftUniform(l, kind, v, c)),
+      );
     }
     default:
       return shiftByBits(l, kind, v, amounts);
   }
+}
+
+/** The first lane of the first register, the second of the second, and so on: of two registers, or four. */
+export function lanesOfEach(l: Lowering, registers: readonly Value[]): Value {
+  const [r0, r1, r2, r3] = registers as readonly [Value, Value, Value, Value];
+  if (registers.length === 2) return as(l, sse(l, "movsd", v2f64, as(l, r1, v2f64), as(l, r0, v2f64)), v2i64);
+  const low = sse(l, "movss", v4f32, as(l, r1, v4f32), as(l, r0, v4f32));
+  const high = as(l, sse(l, "punpckhdq", v4i32, r2, r3), v4f32);
+  return as(l, sse(l, "shufps", v4f32, low, high, imm(0b11_00_01_00)), v4i32);
 }
 
 /** One bit of the amounts at a time: shift everything by that power of two and keep it where the bit is set. */

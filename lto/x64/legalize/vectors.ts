@@ -46,6 +46,7 @@ import {
   usedBits,
 } from "./vectors-facts.js";
 import { vectorIntrinsic } from "./vectors-intrinsics.js";
+import { knownLanes, shiftLanes } from "./vectors-lane-shifts.js";
 import {
   build,
   constantVector,
@@ -338,7 +339,10 @@ function lowerShift(l: Lowering, kind: ShiftKind, shape: Shape, amounts: Value, 
     const count = shiftCount(l, amounts, counts[0]!);
     return a.map((r) => shiftUniform(l, kind, r, count));
   }
-  return a.map((r, i) => shiftVariable(l, kind, r, counts[i]!));
+  return a.map((r, i) => {
+    const known = knownLanes(counts[i]!);
+    return known === null ? shiftVariable(l, kind, r, counts[i]!) : shiftLanes(l, kind, r, known);
+  });
 }
 
 function lowerNeg(l: Lowering, type: Type, a: Parts, flags: number): Parts {

@@ -59,7 +59,7 @@ class X64Selection extends Selector {
   // ── Values ──
 
   sharedConstantKey(value: Constant): string | null {
-    return sharedConstantKey(value) ?? (this.code.constants.hasRoom ? vectorKey(this.layout, value) : null);
+    return sharedConstantKey(value) ?? vectorKey(this.layout, value);
   }
   isExpensive(value: Constant): boolean {
     return isExpensive(value);
