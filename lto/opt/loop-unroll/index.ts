@@ -31,15 +31,15 @@ import type { Editor } from "../../ir/editor.js";
 import { type Block, type Inst, isCall, makeInst, Op } from "../../ir/instructions.js";
 import { intrinsicOf } from "../../ir/intrinsics.js";
 import { voidType } from "../../ir/types.js";
-import { constBool, type Value } from "../../ir/values.js";
+import { constBool, isConstant, type Value } from "../../ir/values.js";
 import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
 import { type ExitEdge, exitEdges, type Loop, Loops, mayLoop } from "../loops/loop.js";
 import { addRound, closeLoop, earlyEntries } from "./early-exits.js";
 
 /**
- * Instructions at most of a loop that is written out whole, without those that are constant then, and of some rounds of
- * one. LLVM has 150 (300 at -O3) for the first, and for the second what fits into a processor's loop buffer.
+ * Instructions at most of a loop that is written out whole, without those that are constant then, and with what
+ * each round's early ways out pass on; and of some rounds of one. LLVM has 150 (300 at -O3) for the first, and for the second what fits into a processor's loop buffer.
  */
 const mostWhole = 150;
 const mostPart = 40;
@@ -158,12 +158,14 @@ function planOf(loop: Loop, ways: Ways, growth: number): Plan | null {
   const count = roundsOf(loop, latch, ways.exit);
   if (count === null || !blocks.every(mayCopy) || jumpsToAddresses(blocks)) return null;
   const size = sizeOf(loop);
-  const fits = growth + size.all * (count - 1) <= mostGrowth;
+  const leaving = passedByEarly(loop, ways);
+  const grown = (size.all + leaving) * (count - 1);
+  const isSmall = (size.kept + leaving) * count <= mostWhole;
   if (
     count === 1 ||
-    (count <= mostRounds && (size.kept * count <= mostWhole || asked?.unroll === "full") && fits)
+    (count <= mostRounds && (isSmall || asked?.unroll === "full") && growth + grown <= mostGrowth)
   )
-    return { ...ways, rounds: count, isWhole: true, growth: size.all * (count - 1) };
+    return { ...ways, rounds: count, isWhole: true, growth: grown };
   if (size.calls > 0 || ways.early.length > 0) return null;
   for (let rounds = mostPartRounds; rounds > 1; rounds--)
     if (count % rounds === 0 && size.all * rounds <= mostPart)
@@ -197,9 +199,8 @@ function sizeOf({ blocks, header }: Loop): { all: number; kept: number; calls: n
       size.all++;
       const isOfNumber =
         inst.op < Op.Alloca || inst.op === Op.ICmp || inst.op === Op.GetElementPtr || isIntegerCast(inst.op);
-      const isConstant =
-        isOfNumber && inst.operands.every((value) => value.valueKind !== "inst" || counters.has(value));
-      if (isConstant) counters.add(inst);
+      const isKnown = isOfNumber && inst.operands.every((value) => isConstant(value) || counters.has(value));
+      if (isKnown) counters.add(inst);
       else size.kept++;
       if (isCall(inst) && intrinsicOf(inst.operands[0]!) === null) {
         size.calls++;
@@ -208,6 +209,14 @@ function sizeOf({ blocks, header }: Loop): { all: number; kept: number; calls: n
       }
     }
   return size;
+}
+
+/** Instructions of a round by which early ways out pass on what is another value in each: that, and a jump. */
+function passedByEarly({ blocks }: Loop, { early }: Ways): number {
+  const moves = earlyEntries(early).filter(
+    ([, value]) => value.valueKind === "inst" && blocks.includes(value.parent!),
+  );
+  return moves.length + new Set(moves.map(([, , from]) => from)).size;
 }
 
 const isIntegerCast = (op: Op): boolean => op === Op.Trunc || op === Op.ZExt || op === Op.SExt;
