@@ -18,7 +18,11 @@ export interface Use {
 export class Uses {
   private readonly lists = new Map<Inst, Use[]>();
 
-  constructor({ blocks }: BodyView) {
+  /** @param isWanted of others nobody asks */
+  constructor(
+    { blocks }: BodyView,
+    private readonly isWanted: (inst: Inst) => boolean = () => true,
+  ) {
     for (const block of blocks) for (const inst of block.insts) this.note(inst, block);
   }
 
@@ -31,7 +35,7 @@ export class Uses {
   /** An instruction that goes uses nothing any more. */
   forget(user: Inst): void {
     for (const operand of user.operands)
-      if (operand.valueKind === "inst")
+      if (operand.valueKind === "inst" && this.lists.has(operand))
         this.set(
           operand,
           this.of(operand).filter((use) => use.user !== user),
@@ -40,7 +44,7 @@ export class Uses {
   /** Adds what an instruction of a block uses. */
   note(user: Inst, at: Block): void {
     user.operands.forEach((operand, position) => {
-      if (operand.valueKind !== "inst") return;
+      if (operand.valueKind !== "inst" || !this.isWanted(operand)) return;
       const use = { user, position, block: user.op === Op.Phi ? user.blocks[position]! : at };
       const list = this.lists.get(operand);
       if (list === undefined) this.lists.set(operand, [use]);

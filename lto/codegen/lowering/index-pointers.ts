@@ -35,27 +35,19 @@ import { salvage } from "../../ir/debug-salvage.js";
 import { type Block, type Body, Flag, type Inst, makeInst, Op } from "../../ir/instructions.js";
 import { constantStep } from "../../ir/move-pointers.js";
 import { raw } from "../../ir/raw.js";
-import { i8, i16, i32, i64, ptr, type Type } from "../../ir/types.js";
+import { i8, i32, i64, intType, ptr, type Type } from "../../ir/types.js";
 import { constI64, isConstant, type Value } from "../../ir/values.js";
 import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
+import { type AddressCosts, distanceBytes } from "../../target/addresses.js";
 import { Uses } from "./blocks.js";
 import type { LoweringContext } from "./context.js";
+import { addedConstant, isBack, sumOfRounds } from "./loop-sums.js";
 
-/** What addressing multiplies an index by. */
-const units: ReadonlyMap<number, Type> = new Map([
-  [1, i8],
-  [2, i16],
-  [4, i32],
-  [8, i64],
-]);
 /** For speed: more accesses than that are not made longer for one addition. */
 const mostAccesses = 6;
 /** Distances beyond are not followed; there is room for what selection adds. */
 const farthest = 2 ** 30;
-/** What one byte has room for as a distance. */
-const mostOfByte = 127;
-
 export const indexPointers: FunctionPass<LoweringContext> = {
   name: "index-pointers",
   level: "function",
@@ -126,18 +118,16 @@ class Pointers {
   private readonly spoken: (readonly [of: Inst, as: Inst])[] = [];
   private readonly layout: DataLayout;
   private readonly isForSpeed: boolean;
-  private readonly sizeTime: number;
   private executions: Executions | null = null;
 
   constructor(
     private readonly body: Body,
     private readonly nest: LoopNest,
     private readonly tree: DominatorTree,
-    { layout, goal, sizeTime }: LoweringContext,
+    private readonly context: LoweringContext,
   ) {
-    this.layout = layout;
-    this.isForSpeed = goal === "speed";
-    this.sizeTime = sizeTime;
+    this.layout = context.layout;
+    this.isForSpeed = context.goal === "speed";
   }
 
   private get uses(): Uses {
@@ -164,22 +154,11 @@ class Pointers {
   }
 
   private walkOf(phi: Inst): Walk | null {
-    const head = phi.parent!;
-    let sum: Value | null = null;
-    let start: Value | null = null;
-    let entry: Block | null = null;
-    for (let i = 0; i < phi.operands.length; i++) {
-      const operand = phi.operands[i]!;
-      if (this.tree.dominates(head.id, phi.blocks[i]!.id)) {
-        if (sum !== null && sum !== operand) return null;
-        sum = operand;
-      } else {
-        if (start !== null) return null;
-        start = operand;
-        entry = phi.blocks[i]!;
-      }
-    }
-    if (start === null || entry === null || sum?.valueKind !== "inst" || sum.operands[0] !== phi) return null;
+    const sum = sumOfRounds(phi, this.tree);
+    const entries = phi.blocks.flatMap((_, i) => (isBack(phi, i, this.tree) ? [] : [i]));
+    if (sum === null || entries.length !== 1) return null;
+    const start = phi.operands[entries[0]!]!;
+    const entry = phi.blocks[entries[0]!]!;
     const step = phi.type === ptr ? constantStep(this.layout, sum) : countOf(sum);
     return step === null || step === 0 || Math.abs(step) > farthest ? null : { phi, sum, start, entry, step };
   }
@@ -192,7 +171,7 @@ class Pointers {
     let saved = 0;
     for (const pointer of walks) {
       const scale = pointer.step / counter.step;
-      if (!units.has(scale)) continue;
+      if (!this.context.target.isScale(scale)) continue;
       const from = startOf(pointer, counter, scale, this.layout);
       if (from === null || (from.extension !== null && extension !== null && from.extension !== extension))
         continue;
@@ -202,7 +181,7 @@ class Pointers {
         this.collect(pointer, pointer.phi, 0, accesses, addresses) &&
         this.collect(pointer, pointer.sum, pointer.step, accesses, addresses);
       if (!isOnlyAccessed) continue;
-      const bytes = bytesSaved(pointer, accesses, from);
+      const bytes = bytesSaved(pointer, accesses, from, this.context.costs.addresses);
       const isWorth = this.isForSpeed ? accesses.length <= mostAccesses : bytes + this.timeBytes(head) >= 0;
       if (!isWorth) continue;
       extension = from.extension ?? extension;
@@ -223,7 +202,7 @@ class Pointers {
       if (base === undefined) bases.set(indexed.base, (base = this.opaque(indexed.base, counter.entry)));
       if (indexed.isBefore) {
         negative ??= this.insert(entry, makeInst(Op.Sub, i64, [constI64(0), index.start], null));
-        const elementType = units.get(indexed.scale)!;
+        const elementType = elementOfSize(indexed.scale);
         base = this.insert(entry, makeInst(Op.GetElementPtr, ptr, [base, negative], { elementType }));
       }
       this.rewrite(indexed, base, index.phi);
@@ -233,10 +212,11 @@ class Pointers {
 
   /** Bytes that code for size may take for an instruction less in each round. */
   private timeBytes({ id }: Block): number {
-    if (this.sizeTime === 0) return 0;
+    const { sizeTime } = this.context;
+    if (sizeTime === 0) return 0;
     this.executions ??= executionsOf(this.body, () => callWork);
     const { frequency, times, share } = executionsAt(this.executions, id);
-    return timeBytes(this.sizeTime, { heat: frequency, times, share }, 1);
+    return timeBytes(sizeTime, { heat: frequency, times, share }, 1);
   }
 
   private isInLoop(block: Block, head: Block): boolean {
@@ -272,7 +252,7 @@ class Pointers {
     base: Value,
     index: Inst,
   ): void {
-    const elementType = units.get(scale)!;
+    const elementType = elementOfSize(scale);
     for (const { inst, position, distance: beside } of accesses) {
       let address = this.insert(inst, makeInst(Op.GetElementPtr, ptr, [base, index], { elementType }));
       const bytes = distance + beside;
@@ -387,33 +367,34 @@ class Pointers {
   }
 }
 
+/** What an index of so many bytes counts. */
+const elementOfSize = (bytes: number): Type => intType(8 * bytes);
+
 /** Bytes of a counter's addition that is 64 bits wide. */
 const bytesOfWidth = 1;
 /** Bytes of a copy, or an extension, and of its negation. */
 const bytesOfNegative = 6;
 
 /** Bytes of the addition that goes, less those that accesses take for an index, and for a distance where they had none. */
-function bytesSaved({ step }: Walk, accesses: readonly Access[], { distance, isBefore }: Start): number {
+function bytesSaved(
+  { step }: Walk,
+  accesses: readonly Access[],
+  { distance, isBefore }: Start,
+  costs: AddressCosts,
+): number {
   const size = Math.abs(step);
-  let bytes = size === 1 ? 3 : size <= mostOfByte ? 4 : 7;
+  let bytes = size === 1 ? 3 : 3 + distanceBytes(costs, size);
   // An addition of three instead of a copy.
   if (isBefore) bytes -= 1;
   for (const { distance: before } of accesses) {
     const after = before + distance;
-    bytes -= 1 + distanceBytes(after) - distanceBytes(before);
+    bytes -= 1 + distanceBytes(costs, after) - distanceBytes(costs, before);
   }
   return bytes;
 }
-const distanceBytes = (distance: number): number =>
-  distance === 0 ? 0 : Math.abs(distance) <= mostOfByte ? 1 : 4;
-
-/** The constant that a sum adds; null: there is none. */
-function countOf({ op, operands }: Inst): number | null {
-  const constant = operands[1]!;
-  if ((op !== Op.Add && op !== Op.Sub) || constant.valueKind !== "int") return null;
-  const signed = Number(BigInt.asIntN(constant.type.bits, constant.value));
-  return op === Op.Sub ? -signed : signed;
-}
+/** What a counter's sum adds; null: it is no such sum. */
+const countOf = (sum: Inst): number | null =>
+  sum.op === Op.Add || sum.op === Op.Sub ? addedConstant(sum) : null;
 
 /** How a counter of 32 bits is best extended, where its start does not say. */
 const extensionOf = ({ flags }: Inst): Extension =>

@@ -35,6 +35,7 @@ import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
 import { type Use, Uses } from "./blocks.js";
 import type { LoweringContext } from "./context.js";
+import { addedConstant, sumOfRounds } from "./loop-sums.js";
 
 /** More addresses are not made anew for one sum. */
 const mostAddresses = 8;
@@ -118,14 +119,8 @@ class Increments {
 
   /** What all edges back to the head of its loop give the phi, if that is the phi and a constant. */
   private incrementOf(phi: Inst): Inst | null {
-    let sum: Value | null = null;
-    for (let i = 0; i < phi.operands.length; i++) {
-      if (!this.tree.dominates(phi.parent!.id, phi.blocks[i]!.id)) continue;
-      if (sum !== null && sum !== phi.operands[i]) return null;
-      sum = phi.operands[i]!;
-    }
-    if (sum?.valueKind !== "inst" || sum.operands[0] !== phi || sum.operands[1]?.valueKind !== "int")
-      return null;
+    const sum = sumOfRounds(phi, this.tree);
+    if (sum === null || sum.operands[1]?.valueKind !== "int") return null;
     const { op } = sum;
     if (op !== Op.Add && op !== Op.Sub && !(op === Op.GetElementPtr && sum.operands.length === 2))
       return null;
@@ -267,9 +262,9 @@ class Increments {
 
   /** Bytes between the address that an operand is part of and what it would be with the old value; null: there is none, or it is too far. */
   private distance(phi: Inst, sum: Inst, user: Inst, position: number): number | null {
-    const step = stepOf(sum);
+    const step = addedConstant(sum);
     const stride = this.strideOf(user, position, phi);
-    if (step === null || stride === null) return null;
+    if (step === null || Math.abs(step) > farthest || stride === null) return null;
     const unit =
       sum.op === Op.GetElementPtr
         ? this.layout.allocSize((sum as InstWith<Op.GetElementPtr>).data.elementType)
@@ -277,13 +272,4 @@ class Increments {
     const bytes = step * unit * stride;
     return Math.abs(bytes) < farthest ? bytes : null;
   }
-}
-
-/** The constant that a sum adds; null: it is not worth a look. */
-function stepOf({ op, operands }: Inst): number | null {
-  const constant = operands[1]!;
-  if (constant.valueKind !== "int") return null;
-  const signed = Number(BigInt.asIntN(constant.type.bits, constant.value));
-  if (Math.abs(signed) > farthest) return null;
-  return op === Op.Sub ? -signed : signed;
 }

@@ -28,7 +28,7 @@ import { raw } from "../../ir/raw.js";
 import { isConstant, type Value } from "../../ir/values.js";
 import { cfg, dominators, loops } from "../../pass/analyses.js";
 import type { FunctionPass } from "../../pass/pass.js";
-import { replaceUses, type Use } from "./blocks.js";
+import { replaceUses, type Use, Uses } from "./blocks.js";
 import type { LoweringContext } from "./context.js";
 
 /** So many blocks at most get a copy. */
@@ -76,24 +76,13 @@ const isFolded = ({ user, position, block }: Use, inst: Inst): boolean =>
 
 class Sinking {
   sunk = 0;
-  private readonly uses = new Map<Inst, Use[]>();
+  private readonly uses: Uses;
 
   constructor(
     private readonly body: Body,
     private readonly frequencies: Float64Array,
   ) {
-    for (const block of body.blocks)
-      for (const inst of block.insts)
-        for (let i = 0; i < inst.operands.length; i++) this.note(inst, i, block);
-  }
-
-  private note(user: Inst, position: number, at: Block): void {
-    const operand = user.operands[position]!;
-    if (operand.valueKind !== "inst" || !canSink(operand)) return;
-    const block = user.op === Op.Phi ? user.blocks[position]! : at;
-    let list = this.uses.get(operand);
-    if (list === undefined) this.uses.set(operand, (list = []));
-    list.push({ user, position, block });
+    this.uses = new Uses(body, canSink);
   }
 
   run(order: readonly number[]): void {
@@ -108,8 +97,7 @@ class Sinking {
 
   /** @returns whether nothing needs the original any more */
   private sink(inst: Inst, block: Block): boolean {
-    const uses = this.uses.get(inst);
-    if (uses === undefined) return false;
+    const uses = this.uses.of(inst);
     const others = uses.filter((use) => !isFolded(use, inst));
     const places = new Set<Block>();
     for (const use of others) {
@@ -127,13 +115,13 @@ class Sinking {
       const moved = others.filter((use) => use.block === place);
       for (const { user, position } of moved) raw(user).operands[position] = copy;
       this.uses.set(copy, moved);
-      for (let i = 0; i < copy.operands.length; i++) this.note(copy, i, place);
+      this.uses.note(copy, place);
     }
     this.sunk++;
     const left = uses.filter((use) => !others.includes(use));
     this.uses.set(inst, left);
     if (left.length > 0) return false;
-    this.forget(inst);
+    this.uses.forget(inst);
     return true;
   }
 
@@ -143,19 +131,6 @@ class Sinking {
     for (const place of places)
       sum += this.frequencies[place.id]! * (place.insts.length === 1 ? edgeFactor : 1);
     return sum < own * worthwhile;
-  }
-
-  /** The uses that it was are none any more. */
-  private forget(inst: Inst): void {
-    for (const operand of inst.operands) {
-      if (operand.valueKind !== "inst") continue;
-      const list = this.uses.get(operand);
-      if (list !== undefined)
-        this.uses.set(
-          operand,
-          list.filter((use) => use.user !== inst),
-        );
-    }
   }
 }
 

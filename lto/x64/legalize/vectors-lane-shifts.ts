@@ -3,9 +3,10 @@
  * amount by itself, and lanes taken from each.
  */
 import type { Lowering } from "../../codegen/legalize/lowering.js";
+import { elementOf as elementOrNull } from "../../ir/fold/aggregates.js";
 import { Op } from "../../ir/instructions.js";
 import { i16, i32 } from "../../ir/types.js";
-import type { Value } from "../../ir/values.js";
+import { isConstant, type Value } from "../../ir/values.js";
 import { lanesOfEach, multiply, type ShiftKind } from "./vectors-arith.js";
 import {
   as,
@@ -22,30 +23,14 @@ import {
 
 /** The lanes of a constant register; null: they are not known. Lanes without a value are 0. */
 export function knownLanes(value: Value): bigint[] | null {
-  const { count, element } = value.type;
-  const bytes = element.bits / 8;
-  switch (value.valueKind) {
-    case "zero":
-      return new Array<bigint>(count).fill(0n);
-    case "data":
-      return Array.from({ length: count }, (_, lane) => {
-        let number = 0n;
-        for (let i = bytes - 1; i >= 0; i--) number = (number << 8n) | BigInt(value.bytes[lane * bytes + i]!);
-        return number;
-      });
-    case "aggregate": {
-      const lanes = value.elements.map((lane) =>
-        lane.valueKind === "int"
-          ? BigInt.asUintN(lane.type.bits, lane.value)
-          : lane.valueKind === "undef"
-            ? 0n
-            : null,
-      );
-      return lanes.includes(null) ? null : (lanes as bigint[]);
-    }
-    default:
-      return null;
+  if (!isConstant(value)) return null;
+  const lanes: bigint[] = [];
+  for (let i = 0; i < value.type.count; i++) {
+    const lane = elementOrNull(value, i);
+    if (lane?.valueKind !== "int" && lane?.valueKind !== "undef") return null;
+    lanes.push(lane.valueKind === "int" ? BigInt.asUintN(lane.type.bits, lane.value) : 0n);
   }
+  return lanes;
 }
 
 /** @param amounts of each lane; what is not below the lane's width may shift by anything */
